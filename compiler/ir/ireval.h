@@ -1,0 +1,34 @@
+#ifndef TW_IR_EVAL_H
+#define TW_IR_EVAL_H
+/* Scalar arithmetic of tile IR on the host: one definition, used by constant folding, by the launch
+ * function and by the interpreter. Meaning: docs/LANGUAGE.md (integers wrap, x/0 = 0, x%0 = x,
+ * shifts modulo the width, casts saturate, NaN to int = 0). */
+#include "compiler/ir/ir.h"
+#include "tilewright.h"
+
+/* An element of any dtype: integers sign- or zero-extended to 64 bits, i1 as 0 or 1; floats as the
+ * double that equals the value of their dtype. */
+typedef union ir_scalar {
+    int64_t i;
+    double f;
+} ir_scalar;
+
+/* code must be elementwise or CAST; in has the operand dtype `from` (for WHERE: of operands 1, 2),
+ * the result the dtype `to`. exact: keep floats in double, do not round to `to`. */
+ir_scalar eval_op(enum ir_opcode code, enum dtype from, enum dtype to, const ir_scalar *in,
+                  bool exact);
+ir_scalar eval_round(enum dtype t, ir_scalar v); /* to the values that t can hold */
+
+/* A launch function, prepared: no allocation, no lookup at run time. Immutable, any thread. */
+typedef struct launch_program launch_program;
+launch_program *launch_prepare(arena *a, const ir_fn *launch);
+#define LAUNCH_MAX_RESULTS 40
+/* in: one scalar per parameter of the kernel function (visible, then dimensions; tensors are
+ * ignored). given: bit i set when scalar parameter i was passed; a missing one gets its default,
+ * written back to `in`. grid: three extents, negative ones count as 0.
+ * Returns TW_E_ARG with *failed = text of the require that does not hold. */
+tw_status launch_eval(const launch_program *p, ir_scalar *in, uint64_t given, int64_t grid[3],
+                      const char **failed);
+void launch_program_size(const launch_program *p, int *ops); /* for statistics */
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef TW_PASSES_PIPELINE_H
+#define TW_PASSES_PIPELINE_H
+/* Runs the passes of passes.def in order. The runner, not the pass, verifies, dumps and times.
+ * A pass `foo_bar` is the function pass_foo_bar in foo_bar.c, with tests in tests/pass/foo_bar/. */
+#include "compiler/ir/ir.h"
+#include "tilewright.h"
+
+typedef struct pass_cx {
+    arena *scratch;  /* rewound after the pass */
+    diag_list *diags;
+    uint32_t changes; /* what the pass did, in its own unit; 0 = nothing changed */
+} pass_cx;
+typedef tw_status (*pass_fn)(pass_cx *cx, ir_module *m);
+
+typedef struct pipeline_options {
+    const char *dump; /* NULL, a pass name, or "changed" */
+    bool verify_each; /* always on in debug builds */
+    void (*text)(void *user, const char *heading, const char *text); /* dumps and times */
+    void *user;
+    bool time;
+} pipeline_options;
+
+/* Runs every pass; options may be NULL. Under guard_run. */
+tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options);
+size_t pipeline_pass_count(void);
+const char *pipeline_pass_name(size_t i);
+const char *pipeline_pass_help(size_t i);
+
+#endif

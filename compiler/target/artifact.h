@@ -1,0 +1,67 @@
+#ifndef TW_TARGET_ARTIFACT_H
+#define TW_TARGET_ARTIFACT_H
+/* What a target makes of a kernel: code objects and a launch recipe. Plain data: it can be written
+ * to bytes, kept in the store and read back by another process. */
+#include "compiler/base/hash.h"
+#include "compiler/ir/ir.h"
+#include "tilewright.h"
+
+enum slot_kind {
+    SLOT_POINTER,   /* base of tensor parameter `param` (+ its byte offset), 8 bytes       */
+    SLOT_STRIDE,    /* stride of its dimension `index`, in elements, i64                   */
+    SLOT_DIM,       /* run-time extent: dimension symbol `index` of the kernel, i64        */
+    SLOT_SCALAR,    /* scalar parameter `param`, its bits in the low bytes                 */
+    SLOT_GRID,      /* extent of the kernel's grid along `index`, i64                      */
+    SLOT_WORKSPACE, /* pointer to workspace `index`, shared by all programs of a launch    */
+    SLOT_COUNTER    /* pointer to counter `index` (64 bits), cleared before the step       */
+};
+typedef struct recipe_slot {
+    uint8_t kind, index;
+    uint16_t param;
+} recipe_slot;
+
+/* A workspace's size in bytes: base + per_dim[i] * extent of dimension symbol dim[i], summed. */
+typedef struct recipe_workspace {
+    int64_t base;
+    uint8_t nterms, dim[4];
+    int64_t per_dim[4];
+} recipe_workspace;
+
+typedef struct recipe_step {
+    uint32_t object;       /* which code object */
+    const char *symbol;    /* entry in it */
+    uint32_t nslots;
+    recipe_slot *slot;     /* the entry's arguments, in order */
+    uint8_t grid_map[3];   /* physical dimension i runs over kernel grid dimension grid_map[i] */
+    uint8_t reversed;      /* bit i: dimension i of the kernel grid is walked from the end */
+    int32_t block_threads; /* GPU: threads per block */
+    int32_t shared_bytes;  /* GPU: dynamic shared memory */
+    int64_t scratch_bytes; /* CPU: private memory of one running program, 64-byte aligned */
+} recipe_step;
+
+enum object_kind { OBJECT_ELF, OBJECT_TIR, OBJECT_PTX, OBJECT_CUBIN };
+typedef struct code_object {
+    enum object_kind kind;
+    uint32_t size;
+    const uint8_t *bytes;
+} code_object;
+
+typedef struct artifact {
+    uint32_t nobjects, nsteps, nworkspaces, ncounters, nasserts;
+    code_object *object;
+    recipe_step *step;
+    recipe_workspace *workspace;
+    const char **assert_text; /* an entry returns 1 + index of the assert that failed, or 0 */
+    const char *launch_text;  /* printed launch function; the warm process need not lower again */
+    int32_t ir_ops;           /* statistics: level-1 ops after passes */
+    int32_t registers, spill_bytes; /* GPU; 0 elsewhere */
+    uint32_t code_bytes;      /* machine code, without tables */
+} artifact;
+
+/* Bytes in a, prefixed with a magic and a version. */
+void artifact_write(const artifact *art, arena *a, const uint8_t **bytes, size_t *size);
+/* Checks everything it reads (the bytes may be from a damaged file): TW_E_STORE on any doubt.
+ * Copies into a. */
+tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **out);
+
+#endif
