@@ -2,7 +2,8 @@
 #define TW_BASE_ARENA_H
 /* Bump allocation in chunks. Nothing is freed alone: a mark is rewound, or the arena released.
  * An arena never returns NULL: out of memory throws TW_E_NOMEM through guard.h, so code that uses
- * one runs under guard_run. Memory is zeroed and aligned to 16.
+ * one runs under guard_run (outside one that is a bug of ours: see guard_throw; in release it then
+ * returns NULL). Memory is zeroed and aligned to 16.
  * Threads: one at a time. */
 #include <stddef.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 typedef struct arena_chunk arena_chunk;
 typedef struct arena {
     arena_chunk *top; /* newest chunk first */
-    size_t used;      /* bytes handed out, for statistics */
+    size_t used;      /* bytes handed out since init, rewound ones too: for statistics */
 } arena;
 typedef struct arena_mark {
     arena_chunk *chunk;

@@ -7,8 +7,9 @@
  *   diag_note(list, d, other_span, "'x' is declared here");
  *   diag_hint(list, d, "write cast(x, %s)", a);
  *
- * A list is capped (DIAG_CAP errors, then silence) and keeps source order when rendered.
- * d may be NULL (over the cap): diag_note and diag_hint then do nothing. */
+ * A list is capped (DIAG_CAP errors and as many warnings, then silence) and keeps source order when rendered.
+ * What was already said at the same place is not said again: a function body is checked once per
+ * inlining. d may be NULL (over the cap, or said before): diag_note and diag_hint then do nothing. */
 #include "compiler/base/source.h"
 #include "compiler/base/strbuf.h"
 #include "compiler/base/vec.h"
@@ -46,12 +47,18 @@ void diag_note(diag_list *l, diag *d, span where, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void diag_hint(diag_list *l, diag *d, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-const char *diag_name(enum diag_id id); /* "type-mismatch" */
+const char *diag_name(enum diag_id id);    /* "type-mismatch" */
+const char *diag_meaning(enum diag_id id); /* one line, for the manual */
 /* Sorts by position, then renders all:
- *   file.tw:12:9: error: '+' needs equal types: f32[64] and i32[64] [type-mismatch]
+ *   file.tw:12:13: error: '+' needs equal types: f32[64] and i32[64] [type-mismatch]
  *      12 |     let x = a + b;
  *         |             ^~~~~
- *      note/hint lines likewise. color: ANSI colours. */
+ *         = hint: write cast(b, f32)
+ *   file.tw:9:9: note: 'b' is declared here
+ *       9 |     let b = arange(64);
+ *         |         ^
+ * Control characters in the quoted line are shown as '?'; a long line is cut around the span.
+ * color: ANSI colours. */
 void diag_render(diag_list *l, strbuf *out, int color);
 /* The candidate nearest to word by edit distance (at most a third of its length), or NULL. */
 const char *diag_nearest(const char *word, const char *const *candidates, size_t n);

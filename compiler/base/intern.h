@@ -1,6 +1,6 @@
 #ifndef TW_BASE_INTERN_H
 #define TW_BASE_INTERN_H
-/* One address per spelling: interned strings compare with ==. */
+/* One address per spelling: interned strings compare with ==. They hold no NUL. */
 #include "compiler/base/arena.h"
 #include <stdint.h>
 

@@ -10,12 +10,16 @@
         type *at;       \
         uint32_t n, cap; \
     }
-#define vec_push(v, a, x) (vec_grow((void **)&(v)->at, &(v)->cap, (v)->n + 1, sizeof *(v)->at, (a)), \
-                           (v)->at[(v)->n++] = (x))
-#define vec_reserve(v, a, want) vec_grow((void **)&(v)->at, &(v)->cap, (want), sizeof *(v)->at, (a))
+/* Yields the index of the new element. x is read after the growth and must not push to v. */
+#define vec_push(v, a, x)                     \
+    (vec_reserve((v), (a), (v)->n + 1),       \
+     (v)->at[(v)->n] = (x), (v)->n++)
+#define vec_reserve(v, a, want) \
+    ((v)->at = vec_grow((v)->at, &(v)->cap, (want), sizeof *(v)->at, (a)))
 #define vec_last(v) ((v)->at[(v)->n - 1])
 
-/* Makes room for at least want elements of size elem. */
-void vec_grow(void **at, uint32_t *cap, uint32_t want, size_t elem, arena *a);
+/* The array with room for at least want elements of size elem, *cap updated; the same array when
+ * it has room. New elements are zeroed. */
+void *vec_grow(void *at, uint32_t *cap, uint32_t want, size_t elem, arena *a);
 
 #endif
