@@ -1,6 +1,6 @@
 #ifndef TW_PASSES_PIPELINE_H
 #define TW_PASSES_PIPELINE_H
-/* Runs the passes of passes.def in order. The runner, not the pass, verifies, dumps and times.
+/* Runs the passes in the order that passes.def gives (a pass may run twice). The runner, not the pass, verifies, dumps and times.
  * A pass `foo_bar` is the function pass_foo_bar in foo_bar.c, with tests in tests/pass/foo_bar/. */
 #include "compiler/ir/ir.h"
 #include "tilewright.h"
@@ -8,7 +8,7 @@
 typedef struct pass_cx {
     arena *scratch;  /* rewound after the pass */
     diag_list *diags;
-    uint32_t changes; /* what the pass did, in its own unit; 0 = nothing changed */
+    uint32_t changes; /* what the pass did, in its own unit; 0 = nothing changed. Starts at 0 */
 } pass_cx;
 typedef tw_status (*pass_fn)(pass_cx *cx, ir_module *m);
 
@@ -22,6 +22,10 @@ typedef struct pipeline_options {
 
 /* Runs every pass; options may be NULL. Under guard_run. */
 tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options);
+/* Runs one pass, for tests and tools. TW_E_ARG when no pass has that name. */
+tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
+                            const pipeline_options *options);
+/* The distinct passes. */
 size_t pipeline_pass_count(void);
 const char *pipeline_pass_name(size_t i);
 const char *pipeline_pass_help(size_t i);
