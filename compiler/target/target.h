@@ -7,7 +7,7 @@
 #include "compiler/target/artifact.h"
 
 /* A schedule parameter: how, not what, a target computes. Tuned and pinned like tune parameters. */
-typedef struct sched_param {
+typedef struct schedule_param { /* not sched_param: <sched.h> has that tag */
     const char *name;
     const char *help;
     uint32_t n;
