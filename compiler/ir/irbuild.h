@@ -13,8 +13,9 @@ typedef struct ir_builder {
 } ir_builder;
 
 ir_module *ir_module_new(arena *a, intern *names);
-ir_fn *ir_fn_new(ir_module *m, const char *name);
+ir_fn *ir_fn_new(ir_module *m, const char *name); /* the caller sets m->kernel or m->launch */
 /* Parameters first, then the body: ir_fn_begin makes the body block with one argument a parameter. */
+/* name may be NULL for a constant: equal ones are then one dimension. */
 int ir_add_dim(ir_fn *fn, const char *name, bool is_const, int64_t value);
 int ir_add_param(ir_fn *fn, ir_param p);
 void ir_fn_begin(ir_fn *fn);
@@ -30,8 +31,8 @@ ir_builder ir_before(ir_fn *fn, ir_op *op);
 ir_op *ir_build(ir_builder *b, enum ir_opcode code, const ir_val *args, int nargs,
                 const ir_attr *attrs, ir_type type);
 
-ir_val ir_const_int(ir_builder *b, enum dtype t, int64_t v); /* also i1 */
-ir_val ir_const_float(ir_builder *b, enum dtype t, double v);
+ir_val ir_const_int(ir_builder *b, enum dtype t, int64_t v); /* also i1; wraps to t */
+ir_val ir_const_float(ir_builder *b, enum dtype t, double v); /* rounds to t */
 ir_val ir_program_id(ir_builder *b, int axis);
 ir_val ir_num_programs(ir_builder *b, int axis);
 ir_val ir_arange(ir_builder *b, int64_t start, int32_t n);
