@@ -23,13 +23,13 @@ typedef struct tensor_arg {
 typedef struct driver_step {
     const artifact *art;
     const recipe_step *step;
-    const uint64_t *slots;      /* step->nslots values, as the recipe orders them                */
-    const tensor_arg *tensor;   /* what slots are made of, by parameter of the kernel function:  */
-    const ir_scalar *value;     /* tensors; scalars and then hidden dimensions                   */
-    int32_t grid[3];            /* the kernel's grid, every extent >= 1                          */
-    int64_t first, count;       /* programs to run: a range in kernel order, x fastest           */
-    int threads;                /* CPU: at most this many, >= 1                                  */
-    bool f64, running_max_low;  /* interp: see tw_launch_options                                 */
+    const uint64_t *slots;     /* step->nslots values, as the recipe orders them                */
+    const tensor_arg *tensor;  /* what slots are made of, by parameter of the kernel function:  */
+    const ir_scalar *value;    /* tensors; scalars and then hidden dimensions                   */
+    int32_t grid[3];           /* the kernel's grid, every extent >= 1                          */
+    int64_t first, count;      /* programs to run: a range in kernel order, x fastest           */
+    int threads;               /* CPU: at most this many, >= 1                                  */
+    bool f64, running_max_low; /* interp: see tw_launch_options                                 */
 } driver_step;
 
 enum driver_copy { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE };

@@ -23,7 +23,8 @@ bool config_valid(const tw_kernel *k, const target *t, const problem *p, const c
                   const char **why);
 /* "BLOCK_M=64,BLOCK_N=64,threads=2"; TW_E_LIMIT when it does not fit. */
 tw_status config_text(const config *cfg, char out[RUNTIME_CONFIG_TEXT]);
-/* The reverse, for text from the store: every parameter must be named and valid; false otherwise. */
+/* The reverse, for text from the store: every parameter must be named and valid; false otherwise.
+ */
 bool config_parse(const tw_kernel *k, const target *t, const tw_device *dev, const problem *p,
                   const char *text, config *out);
 bool config_equal(const config *a, const config *b);

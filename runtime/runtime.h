@@ -21,10 +21,10 @@
 struct dsl_unit;
 
 /* A kernel above one of these is refused at load. The mask `given` of launch_eval is 64 bits. */
-#define RUNTIME_MAX_PARAMS 64  /* tensors and scalars                     */
-#define RUNTIME_MAX_SYMBOLS 64 /* run-time dimensions                     */
-#define RUNTIME_MAX_CONSTS 32  /* bracket parameters                      */
-#define RUNTIME_MAX_CONFIG 24  /* tune and schedule parameters together   */
+#define RUNTIME_MAX_PARAMS 64   /* tensors and scalars                     */
+#define RUNTIME_MAX_SYMBOLS 64  /* run-time dimensions                     */
+#define RUNTIME_MAX_CONSTS 32   /* bracket parameters                      */
+#define RUNTIME_MAX_CONFIG 24   /* tune and schedule parameters together   */
 #define RUNTIME_CONFIG_TEXT 256 /* with its NUL; tw_answer.config         */
 
 /* ---- configurations -------------------------------------------------------------------------- */
@@ -40,14 +40,14 @@ typedef struct config {
 
 /* What a specialisation promises about a tensor. */
 typedef struct tensor_facts {
-    bool unit_inner;  /* innermost stride is 1 element, or its extent is at most 1           */
-    uint16_t align;   /* base and the other strides are multiples of this many bytes: 16 (the
-                         widest class in use), or the element's size                         */
+    bool unit_inner; /* innermost stride is 1 element, or its extent is at most 1           */
+    uint16_t align;  /* base and the other strides are multiples of this many bytes: 16 (the
+                        widest class in use), or the element's size                         */
 } tensor_facts;
 
 /* What code is generated for, and for what sizes a configuration is chosen. */
 typedef struct problem {
-    uint32_t nconsts;  /* = sig.nconsts, in its order */
+    uint32_t nconsts; /* = sig.nconsts, in its order */
     ir_binding cons[RUNTIME_MAX_CONSTS];
     tensor_facts facts[RUNTIME_MAX_PARAMS]; /* by parameter; scalars: zero */
     int64_t symbol[RUNTIME_MAX_SYMBOLS];    /* value of each run-time dimension, sig order */
@@ -77,10 +77,10 @@ tw_status runtime_resolve_args(const tw_kernel *k, const tw_device *dev, const t
 /* A kernel lowered with one configuration: what the host evaluates at a launch. */
 typedef struct launch_plan {
     launch_program *program;
-    uint32_t nparams;   /* of the kernel function: visible, then dimensions */
+    uint32_t nparams; /* of the kernel function: visible, then dimensions */
     uint32_t nvisible;
-    int32_t *in_symbol; /* [nparams - nvisible]: sig symbol of each hidden parameter            */
-    uint32_t ndims;     /* fn->dims, which SLOT_DIM indexes */
+    int32_t *in_symbol;  /* [nparams - nvisible]: sig symbol of each hidden parameter            */
+    uint32_t ndims;      /* fn->dims, which SLOT_DIM indexes */
     int32_t *dim_symbol; /* [ndims]: sig symbol, or -1 and the constant in dim_value            */
     int64_t *dim_value;
 } launch_plan;
@@ -95,12 +95,12 @@ typedef struct executable {
     hash128 key;         /* of the artifact in the store */
     launch_plan plan;
     artifact *art;
-    void *loaded;        /* driver's handle; NULL until runtime_exe_load */
+    void *loaded; /* driver's handle; NULL until runtime_exe_load */
     pthread_mutex_t load_lock;
     atomic_bool is_loaded;
-    int threads;         /* from the configuration, for the CPU */
+    int threads; /* from the configuration, for the CPU */
     bool from_store;
-    double compile_s;    /* text to machine code; 0 when from the store */
+    double compile_s; /* text to machine code; 0 when from the store */
 } executable;
 
 enum compile_flags {
@@ -144,10 +144,10 @@ struct tw_kernel {
     struct dsl_unit *unit;       /* of kernel text, or NULL */
     const kernel_source *source; /* owned by unit, or by the kernel (tir) */
     const char *warnings;
-    _Atomic(kernel_use *) uses;  /* append-only; one per device it ran on */
-    pthread_mutex_t lock;        /* inserts into the tables */
-    pthread_cond_t built;        /* a spec left the state BUILDING */
-    tw_kernel *next, **link;     /* in the context's list */
+    _Atomic(kernel_use *) uses; /* append-only; one per device it ran on */
+    pthread_mutex_t lock;       /* inserts into the tables */
+    pthread_cond_t built;       /* a spec left the state BUILDING */
+    tw_kernel *next, **link;    /* in the context's list */
 };
 
 /* Hash of the level-1 IR lowered with p's compile-time values and the default configuration of
@@ -164,13 +164,13 @@ struct tw_device {
     tw_context *cx;
     const driver *drv;
     const target *target;
-    atomic_bool used;   /* compiled for once: the target is fixed */
-    uint64_t id;        /* never reused in a process */
-    char spec[24];      /* "cpu" */
-    char name[96];      /* "AMD EPYC 9354" */
+    atomic_bool used; /* compiled for once: the target is fixed */
+    uint64_t id;      /* never reused in a process */
+    char spec[24];    /* "cpu" */
+    char name[96];    /* "AMD EPYC 9354" */
     int threads;
     size_t l1_bytes, l2_bytes;
-    void *self;         /* the driver's own */
+    void *self;                /* the driver's own */
     _Atomic(void *) workspace; /* one kept block between launches; launch.c */
     tw_device *next, **link;
 };
@@ -186,8 +186,8 @@ typedef struct tuner_ops {
 } tuner_ops;
 
 struct tw_context {
-    tw_config cfg;       /* store_path is a copy */
-    store *store;        /* always there; in memory when no file is */
+    tw_config cfg;          /* store_path is a copy */
+    store *store;           /* always there; in memory when no file is */
     const tuner_ops *tuner; /* NULL: none */
     pthread_mutex_t lock;   /* lists of devices and kernels */
     pthread_mutex_t log_lock;
