@@ -9,8 +9,8 @@
 
 struct interp_program {
     const ir_fn *fn;
-    uint32_t *slot;   /* by value id: first cell */
-    uint32_t *length; /* by value id: number of cells */
+    uint64_t *slot;   /* by value id: first cell */
+    uint64_t *length; /* by value id: number of cells */
     uint64_t cells;   /* of all values, then room to stage one block's yielded values */
     uint64_t stage;   /* where that room begins */
     uint32_t depth;   /* deepest nesting of blocks */

@@ -1,0 +1,142 @@
+#include "compiler/target/interp/interp_agent.h"
+#include <string.h>
+
+static void fill(interp_agent *ag, const ir_op *op, ir_scalar v)
+{
+    ir_scalar *out = cells_of(ag, op->res);
+
+    for (uint64_t i = 0, n = ag->p->length[op->res]; i < n; i++)
+        out[i] = v;
+}
+
+static void constant(interp_agent *ag, const ir_op *op, ir_scalar v)
+{
+    enum dtype t = type_of(ag, op->res).dtype;
+    bool keep = dtype_is_float(t) && ag->launch.f64;
+
+    fill(ag, op, keep ? v : eval_round(t, v));
+}
+
+static void ramp(interp_agent *ag, const ir_op *op)
+{
+    ir_scalar *out = cells_of(ag, op->res);
+
+    for (uint64_t i = 0, n = ag->p->length[op->res]; i < n; i++)
+        out[i].i = op->attr[0].i + (int64_t)i;
+}
+
+/* ---- shape ---- */
+
+/* A tile seen with rank 4 (leading extents of 1) and a stride for each extent. */
+typedef struct grid4 {
+    int64_t n[TILE_MAX_RANK], stride[TILE_MAX_RANK];
+} grid4;
+
+static void row_major(ir_type ty, int64_t stride[TILE_MAX_RANK])
+{
+    int64_t step = 1;
+
+    for (int d = ty.rank - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= ty.shape[d];
+    }
+}
+
+static void gather(ir_scalar *out, const ir_scalar *in, const grid4 *g)
+{
+    for (int64_t i = 0; i < g->n[0]; i++)
+        for (int64_t j = 0; j < g->n[1]; j++)
+            for (int64_t k = 0; k < g->n[2]; k++) {
+                const ir_scalar *from =
+                    in + i * g->stride[0] + j * g->stride[1] + k * g->stride[2];
+
+                for (int64_t l = 0; l < g->n[3]; l++)
+                    *out++ = from[l * g->stride[3]];
+            }
+}
+
+static void rearrange(interp_agent *ag, const ir_op *op)
+{
+    ir_type from = type_of(ag, op->args[0]), to = type_of(ag, op->res);
+    int64_t stride[TILE_MAX_RANK];
+    int lead = TILE_MAX_RANK - to.rank;
+    grid4 g = {.n = {1, 1, 1, 1}};
+
+    row_major(from, stride);
+    for (int d = 0; d < to.rank; d++) {
+        int64_t old = op->code == OP_TRANS ? op->attr[0].ints.at[d] : d;
+
+        g.n[lead + d] = to.shape[d];
+        g.stride[lead + d] = from.shape[old] == 1 ? 0 : stride[old];
+    }
+    gather(cells_of(ag, op->res), cells_of(ag, op->args[0]), &g);
+}
+
+/* ---- dispatch ---- */
+
+static bool check_assert(interp_agent *ag, const ir_op *op)
+{
+    return cells_of(ag, op->args[0])->i || interp_fail(ag, TW_E_ASSERT, op, "%s", op->attr[0].s);
+}
+
+bool interp_exec(interp_agent *ag, const ir_op *op)
+{
+    switch (op->code) {
+    case OP_CONST_INT:
+    case OP_CONST_FLOAT: {
+        ir_scalar v = {.i = op->attr[0].i};
+        if (op->code == OP_CONST_FLOAT)
+            v.f = op->attr[0].f;
+        constant(ag, op, v);
+        return true;
+    }
+    case OP_PROGRAM_ID:
+        cells_of(ag, op->res)->i = ag->id[op->attr[0].i];
+        return true;
+    case OP_NUM_PROGRAMS:
+        cells_of(ag, op->res)->i = ag->launch.grid[op->attr[0].i];
+        return true;
+    case OP_ARANGE:
+        ramp(ag, op);
+        return true;
+    case OP_SPLAT:
+        fill(ag, op, *cells_of(ag, op->args[0]));
+        return true;
+    case OP_EXPAND:
+    case OP_RESHAPE:
+        memcpy(cells_of(ag, op->res), cells_of(ag, op->args[0]),
+               ag->p->length[op->res] * sizeof(ir_scalar));
+        return true;
+    case OP_BROADCAST:
+    case OP_TRANS:
+        rearrange(ag, op);
+        return true;
+    case OP_BITCAST:
+        interp_bitcast(ag, op);
+        return true;
+    case OP_DOT:
+        interp_dot(ag, op);
+        return true;
+    case OP_REDUCE_MAX:
+        interp_reduce(ag, op, OP_MAX);
+        return true;
+    case OP_REDUCE_MIN:
+        interp_reduce(ag, op, OP_MIN);
+        return true;
+    case OP_REDUCE_SUM:
+        interp_reduce(ag, op, OP_ADD);
+        return true;
+    case OP_LOAD:
+        return interp_load(ag, op);
+    case OP_STORE:
+        return interp_store(ag, op);
+    case OP_ASSERT:
+        return check_assert(ag, op);
+    default:
+        if (op->code != OP_CAST && !(op_info(op->code)->traits & OPT_EWISE))
+            return interp_fail(ag, TW_E_INTERNAL, op, "the interpreter has no rule for %s",
+                               op_info(op->code)->name);
+        interp_elementwise(ag, op);
+        return true;
+    }
+}

@@ -1,0 +1,263 @@
+#include "compiler/target/interp/interp_agent.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- elements in memory ---- */
+
+static double half_to_double(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double sign = h >> 15 ? -1.0 : 1.0;
+
+    if (exponent == 31)
+        return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
+}
+
+/* x must be a value that f16 can hold. */
+static uint16_t half_from_double(double x)
+{
+    unsigned sign = signbit(x) ? 0x8000 : 0;
+    int exponent;
+
+    if (isnan(x))
+        return (uint16_t)(sign | 0x7e00);
+    if (isinf(x))
+        return (uint16_t)(sign | 0x7c00);
+    double fraction = frexp(fabs(x), &exponent); /* [0.5, 1) or 0 */
+    if (exponent < -13) /* subnormal, or zero */
+        return (uint16_t)(sign | (unsigned)ldexp(fabs(x), 24));
+    return (uint16_t)(sign | ((unsigned)(exponent + 14) << 10) |
+                      ((unsigned)ldexp(fraction, 11) & 1023));
+}
+
+static ir_scalar float_read(enum dtype t, const void *p)
+{
+    ir_scalar v;
+    uint16_t half;
+    uint32_t word;
+    float single;
+
+    if (t == DT_F64) {
+        memcpy(&v.f, p, sizeof v.f);
+    } else if (t == DT_F32) {
+        memcpy(&single, p, sizeof single);
+        v.f = single;
+    } else {
+        memcpy(&half, p, sizeof half);
+        word = (uint32_t)half << 16;
+        memcpy(&single, &word, sizeof single);
+        v.f = t == DT_BF16 ? single : half_to_double(half);
+    }
+    return v;
+}
+
+static void float_write(enum dtype t, void *p, ir_scalar v)
+{
+    float single;
+    uint16_t half;
+    uint32_t word;
+
+    v = eval_round(t, v);
+    if (t == DT_F64) {
+        memcpy(p, &v.f, sizeof v.f);
+        return;
+    }
+    single = (float)v.f;
+    if (t == DT_F32) {
+        memcpy(p, &single, sizeof single);
+        return;
+    }
+    memcpy(&word, &single, sizeof word);
+    half = t == DT_BF16 ? (uint16_t)(word >> 16) : half_from_double(v.f);
+    memcpy(p, &half, sizeof half);
+}
+
+#define READ_AS(type)                  \
+    do {                               \
+        type w_;                       \
+        memcpy(&w_, p, sizeof w_);     \
+        return (ir_scalar){.i = (int64_t)w_}; \
+    } while (0)
+
+ir_scalar element_read(enum dtype t, const void *p)
+{
+    switch ((unsigned)t) {
+    case DT_I1:
+        return (ir_scalar){.i = *(const uint8_t *)p != 0};
+    case DT_I8:
+        READ_AS(int8_t);
+    case DT_U8:
+        READ_AS(uint8_t);
+    case DT_I16:
+        READ_AS(int16_t);
+    case DT_U16:
+        READ_AS(uint16_t);
+    case DT_I32:
+        READ_AS(int32_t);
+    case DT_U32:
+        READ_AS(uint32_t);
+    case DT_I64:
+    case DT_U64:
+        READ_AS(int64_t);
+    default:
+        return float_read(t, p);
+    }
+}
+
+void element_write(enum dtype t, void *p, ir_scalar v)
+{
+    uint8_t byte = t == DT_I1 ? v.i != 0 : (uint8_t)v.i;
+    uint16_t half = (uint16_t)v.i;
+    uint32_t word = (uint32_t)v.i;
+
+    if (dtype_is_float(t))
+        float_write(t, p, v);
+    else if (dtype_bytes(t) == 1)
+        memcpy(p, &byte, 1);
+    else if (dtype_bytes(t) == 2)
+        memcpy(p, &half, 2);
+    else if (dtype_bytes(t) == 4)
+        memcpy(p, &word, 4);
+    else
+        memcpy(p, &v.i, 8);
+}
+
+/* ---- slices ---- */
+
+/* The part of a tensor that an access names, with leading extents of 1 up to rank 4. Elements
+ * lo..hi - 1 of each extent are inside the tensor. Offsets are unsigned: the one of a first element
+ * that is far outside may wrap, and comes back when an element inside is counted from it. */
+typedef struct slice {
+    unsigned char *base;
+    enum dtype dtype;
+    bool outside;    /* an index that picks one element is outside: so is the whole slice */
+    uint64_t offset; /* in bytes, of the first element */
+    uint64_t stride[TILE_MAX_RANK];
+    int64_t n[TILE_MAX_RANK], lo[TILE_MAX_RANK], hi[TILE_MAX_RANK];
+} slice;
+
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* Adds dimension d of the view; *at is the next free extent of the slice. */
+static bool add_dimension(interp_agent *ag, const ir_op *op, const interp_view *view, uint32_t d,
+                          slice *s, int *at)
+{
+    int64_t first = cells_of(ag, op->args[1 + d])->i;
+    int64_t n = op->attr[0].ints.at[d], all = view->extent[d], count = n ? n : 1;
+    uint64_t stride = (uint64_t)view->stride[d] * (uint64_t)dtype_bytes(s->dtype);
+    bool inside = first >= 0 && first <= all - count;
+
+    if ((op->attr[1].i >> d & 1) && !inside)
+        return interp_fail(ag, TW_E_INTERNAL, op,
+                           "%s: dimension %u was proved inside, but %lld..%lld is not in 0..%lld",
+                           op_info(op->code)->name, d, (long long)first,
+                           (long long)(first + count - 1), (long long)all - 1);
+    s->offset += (uint64_t)first * stride;
+    if (!n) {
+        s->outside |= !inside;
+        return true;
+    }
+    s->n[*at] = n;
+    s->stride[*at] = stride;
+    s->lo[*at] = clamp(-first, 0, n);
+    s->hi[*at] = clamp(all - first, s->lo[*at], n);
+    ++*at;
+    return true;
+}
+
+static bool slice_make(interp_agent *ag, const ir_op *op, slice *s)
+{
+    ir_type ty = type_of(ag, op->args[0]);
+    const interp_view *view = &ag->launch.arg[cells_of(ag, op->args[0])->i].view;
+    int at = TILE_MAX_RANK;
+
+    for (uint32_t d = 0; d < ty.rank; d++)
+        at -= op->attr[0].ints.at[d] != 0;
+    *s = (slice){.base = view->base, .dtype = ty.dtype, .n = {1, 1, 1, 1}, .hi = {1, 1, 1, 1}};
+    for (uint32_t d = 0; d < ty.rank; d++) {
+        if (!add_dimension(ag, op, view, d, s, &at))
+            return false;
+    }
+    return true;
+}
+
+/* A row of the slice, along its last extent. */
+typedef struct slice_row {
+    uint64_t offset; /* of the row's element 0 */
+    int64_t cell;    /* of the row's element 0 */
+} slice_row;
+
+/* False when no element of the row is inside. */
+static bool row_at(const slice *s, int64_t row, slice_row *r)
+{
+    int64_t rest = row;
+
+    r->offset = s->offset;
+    r->cell = row * s->n[TILE_MAX_RANK - 1];
+    for (int d = TILE_MAX_RANK - 2; d >= 0; d--) {
+        int64_t i = rest % s->n[d];
+
+        if (i < s->lo[d] || i >= s->hi[d])
+            return false;
+        r->offset += (uint64_t)i * s->stride[d];
+        rest /= s->n[d];
+    }
+    return !s->outside;
+}
+
+static void load_row(const slice *s, slice_row r, ir_scalar *out)
+{
+    const int last = TILE_MAX_RANK - 1;
+
+    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
+        uint64_t offset = r.offset + (uint64_t)i * s->stride[last];
+
+        out[r.cell + i] = element_read(s->dtype, s->base + (int64_t)offset);
+    }
+}
+
+static void store_row(const slice *s, slice_row r, const ir_scalar *in)
+{
+    const int last = TILE_MAX_RANK - 1;
+
+    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
+        uint64_t offset = r.offset + (uint64_t)i * s->stride[last];
+
+        element_write(s->dtype, s->base + (int64_t)offset, in[r.cell + i]);
+    }
+}
+
+bool interp_load(interp_agent *ag, const ir_op *op)
+{
+    ir_scalar *out = cells_of(ag, op->res);
+    slice_row r;
+    slice s;
+
+    if (!slice_make(ag, op, &s))
+        return false;
+    memset(out, 0, ag->p->length[op->res] * sizeof *out);
+    for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
+        if (row_at(&s, row, &r))
+            load_row(&s, r, out);
+    }
+    return true;
+}
+
+bool interp_store(interp_agent *ag, const ir_op *op)
+{
+    const ir_scalar *in = cells_of(ag, op->args[op->nargs - 1]);
+    slice_row r;
+    slice s;
+
+    if (!slice_make(ag, op, &s))
+        return false;
+    for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
+        if (row_at(&s, row, &r))
+            store_row(&s, r, in);
+    }
+    return true;
+}
