@@ -9,8 +9,9 @@
  * A file that is not ours to change (foreign, newer, damaged) is left as it is.
  *
  * Trust: artifacts are code. The file and its directory must belong to this user or to root and be
- * writable by nobody else (a sticky directory such as /tmp will do while every file of the store
- * in it is ours); the file itself may not be a symbolic link. What we create has mode 0600, 0700.
+ * writable by nobody else. Two exceptions for the directory: a group of the user's own number is
+ * the user's private one, and a sticky directory such as /tmp will do while every file of the store
+ * in it is ours. The file itself may not be a symbolic link. What we create has mode 0600, 0700.
  *
  * Threads: a store may be used from any thread; it locks itself. Waiting for other processes is
  * bounded (STORE_WAIT_MS a call).
