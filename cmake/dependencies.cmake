@@ -7,7 +7,7 @@ function(tw_missing what package)
 endfunction()
 
 include(CheckLanguage)
-check_language(CXX) # for linking a static LLVM, and for the test that the header is C++11
+check_language(CXX) # its runtime goes into a static LLVM, and a test compiles our header as C++11
 if(NOT CMAKE_CXX_COMPILER)
     tw_missing("A C++ compiler" g++)
 endif()
@@ -67,6 +67,13 @@ function(tw_llvm_config out)
     set(${out} ${text} PARENT_SCOPE)
 endfunction()
 
+function(tw_archive name package)
+    find_library(LIB_${name}_ARCHIVE lib${name}.a)
+    if(NOT LIB_${name}_ARCHIVE)
+        tw_missing("A static lib${name}" ${package})
+    endif()
+endfunction()
+
 tw_llvm_config(LLVM_VERSION --version)
 tw_llvm_config(llvm_include --includedir)
 tw_llvm_config(llvm_libdir --libdir)
@@ -80,12 +87,16 @@ target_link_directories(dep_llvm INTERFACE ${llvm_libdir})
 if(TW_PORTABLE)
     # Of LLVM's own dependencies only these two are reached: Z3 and libxml2 serve parts not linked.
     tw_llvm_config(llvm_libraries --link-static --libs native orcjit passes)
-    find_library(LIBZ_ARCHIVE libz.a)
-    if(NOT LIBZ_ARCHIVE)
-        tw_missing("A static zlib" zlib1g-dev)
+    tw_archive(z zlib1g-dev)
+    tw_archive(zstd libzstd-dev)
+    # LLVM is C++: its runtime goes in by name, so that everything is still linked as C.
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.a
+        OUTPUT_VARIABLE libstdcxx OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT EXISTS ${libstdcxx})
+        tw_missing("A static libstdc++" g++)
     endif()
-    target_link_libraries(dep_llvm INTERFACE ${llvm_libraries} ${LIBZ_ARCHIVE} dep_zstd
-        -static-libstdc++ -static-libgcc m rt ${CMAKE_DL_LIBS} Threads::Threads)
+    target_link_libraries(dep_llvm INTERFACE ${llvm_libraries} ${LIB_z_ARCHIVE} ${LIB_zstd_ARCHIVE}
+        ${libstdcxx} -static-libgcc m rt ${CMAKE_DL_LIBS} Threads::Threads)
 else()
     tw_llvm_config(llvm_libraries --link-shared --libs)
     target_link_libraries(dep_llvm INTERFACE ${llvm_libraries})

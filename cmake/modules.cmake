@@ -70,6 +70,9 @@ function(tw_library)
     if(NOT TW_SANITIZE)
         target_link_options(tw_shared PRIVATE -Wl,-z,defs)
     endif()
+    if(TW_PORTABLE)
+        target_link_options(tw_shared PRIVATE -s) # most of it is LLVM's symbol table
+    endif()
     set_target_properties(tw_shared PROPERTIES VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
 
@@ -81,12 +84,7 @@ function(tw_library)
     set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     target_link_libraries(tw_static INTERFACE ${outside})
 
-    set(language C)
-    if(TW_PORTABLE)
-        set(language CXX)
-    endif()
-    set_target_properties(tw_shared tw_static PROPERTIES OUTPUT_NAME tilewright
-        LINKER_LANGUAGE ${language})
+    set_target_properties(tw_shared tw_static PROPERTIES OUTPUT_NAME tilewright LINKER_LANGUAGE C)
     foreach(library tw_shared tw_static)
         target_include_directories(${library} INTERFACE ${PROJECT_SOURCE_DIR}/include)
     endforeach()
