@@ -1,0 +1,261 @@
+/* lex: kernel text -> tokens, in one forward walk.
+ *
+ * Numbers: decimal, 0x, 0b, with _ between digits; an integer has at most 63 bits. A digit directly
+ * followed by a letter is one malformed number, not two tokens. A leading 0 is refused: C would read
+ * 010 as 8.
+ */
+#include "dsl/lex.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct lexer {
+    const source *src;
+    const char *at, *end;
+    arena *a;
+    intern *names;
+    diag_list *diags;
+    token_list *out;
+} lexer;
+
+static const char *const text_of[TOK_COUNT] = {
+#define TOKEN(id, text) text,
+#include "dsl/token.def"
+};
+
+const char *token_text(enum token_kind k)
+{
+    return text_of[k];
+}
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static span span_from(const lexer *x, const char *from)
+{
+    return (span){x->src, (uint32_t)(from - x->src->text), (uint32_t)(x->at - x->src->text)};
+}
+
+static token *add(lexer *x, enum token_kind kind, const char *from)
+{
+    span s = span_from(x, from);
+    token t = {.kind = kind, .lo = s.lo, .hi = s.hi};
+
+    vec_push(&x->out->all, x->a, t);
+    return &vec_last(&x->out->all);
+}
+
+static void skip_comment(lexer *x)
+{
+    const char *from = x->at;
+
+    if (x->at[1] == '/') {
+        while (x->at < x->end && *x->at != '\n')
+            x->at++;
+        return;
+    }
+    x->at += 2;
+    while (x->at < x->end && !(x->at[0] == '*' && x->at[1] == '/'))
+        x->at++;
+    if (x->at < x->end) {
+        x->at += 2;
+        return;
+    }
+    span s = span_from(x, from);
+    s.hi = s.lo + 2;
+    diag_add(x->diags, DIAG_BAD_LITERAL, s, "this comment is never closed");
+}
+
+static void lex_word(lexer *x)
+{
+    const char *from = x->at;
+
+    while (is_letter(*x->at) || is_digit(*x->at))
+        x->at++;
+    size_t n = (size_t)(x->at - from);
+    for (int k = TOK_KERNEL; k < TOK_COUNT; k++) {
+        if (strlen(text_of[k]) == n && memcmp(text_of[k], from, n) == 0) {
+            add(x, (enum token_kind)k, from);
+            return;
+        }
+    }
+    add(x, TOK_NAME, from)->value.name = intern_mem(x->names, from, n);
+}
+
+/* Moves over everything that looks like a number; whether it has a '.' or an exponent. */
+static int scan_number(lexer *x)
+{
+    int is_float = 0;
+    int based = x->at[0] == '0' && (x->at[1] == 'x' || x->at[1] == 'b');
+
+    while (is_digit(*x->at) || is_letter(*x->at) || *x->at == '.') {
+        char c = *x->at++;
+        if (based)
+            continue;
+        if (c == '.')
+            is_float = 1;
+        if (c == 'e' || c == 'E') {
+            is_float = 1;
+            if (*x->at == '+' || *x->at == '-')
+                x->at++;
+        }
+    }
+    return is_float;
+}
+
+/* The text of a number without '_'; NULL when a '_' is not between two digits. */
+static char *without_separators(lexer *x, const char *from)
+{
+    size_t n = (size_t)(x->at - from), k = 0;
+    char *copy = arena_strndup(x->a, from, n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (from[i] != '_')
+            copy[k++] = from[i];
+        else if (i == 0 || i + 1 == n || from[i - 1] == '_' || from[i - 1] == '.' ||
+                 from[i + 1] == '.')
+            return NULL;
+    }
+    copy[k] = '\0';
+    return copy;
+}
+
+/* "12.5e3" -> "125e2": strtod would look for the decimal point of the application's locale. */
+static bool to_float(lexer *x, const char *text, double *f)
+{
+    char *digits = arena_alloc(x->a, strlen(text) + 1), *stop = NULL;
+    size_t n = 0, after_point = 0;
+    long exponent = 0;
+    const char *at = text;
+    int points = 0;
+
+    for (; is_digit(*at) || *at == '.'; at++) {
+        if (*at == '.')
+            points++;
+        else
+            digits[n++] = *at, after_point += points > 0;
+    }
+    if (*at == 'e' || *at == 'E') {
+        exponent = strtol(at + 1, &stop, 10);
+        if (stop == at + 1 || is_letter(at[1]))
+            return false;
+        at = stop;
+    }
+    if (points > 1 || *at != '\0')
+        return false;
+    *f = strtod(arena_printf(x->a, "%se%ld", digits, exponent - (long)after_point), NULL);
+    return true;
+}
+
+/* 0 when text is an integer, ERANGE when it is one that i64 cannot hold, else EINVAL. */
+static int to_int(const char *text, int64_t *i)
+{
+    int base = text[0] != '0' ? 10 : text[1] == 'x' ? 16 : text[1] == 'b' ? 2 : 10;
+    const char *digits = base == 10 ? text : text + 2;
+    char *stop = NULL;
+
+    if ((base == 10 && text[0] == '0' && text[1]) || strpbrk(digits, "xX+-"))
+        return EINVAL;
+    errno = 0;
+    *i = strtoll(digits, &stop, base);
+    return stop == digits || *stop != '\0' ? EINVAL : errno;
+}
+
+static void lex_number(lexer *x)
+{
+    const char *from = x->at;
+    int is_float = scan_number(x);
+    char *text = without_separators(x, from);
+    token *t = add(x, is_float ? TOK_FLOAT : TOK_INT, from);
+    int error = EINVAL;
+
+    if (text && is_float)
+        error = to_float(x, text, &t->value.f) ? 0 : EINVAL;
+    else if (text)
+        error = to_int(text, &t->value.i);
+    if (error == ERANGE) {
+        diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "this integer does not fit i64");
+    } else if (error) {
+        diag *d = diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "malformed number");
+        diag_hint(x->diags, d, "write 12, 0x1f, 0b101, 1_000, 1.5 or 2e-3; a literal has no suffix, "
+                               "it takes the type it meets");
+    }
+}
+
+static void lex_string(lexer *x)
+{
+    const char *from = x->at++;
+    strbuf text;
+
+    sb_init(&text, x->a);
+    while (x->at < x->end && *x->at != '"' && *x->at != '\n') {
+        if (*x->at == '\\' && (x->at[1] == '"' || x->at[1] == '\\'))
+            x->at++;
+        if (*x->at != '\0')
+            sb_char(&text, *x->at);
+        x->at++;
+    }
+    if (x->at < x->end && *x->at == '"')
+        x->at++;
+    else
+        diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "this text is never closed");
+    add(x, TOK_STRING, from)->value.name = intern_mem(x->names, text.s, text.n);
+}
+
+static void lex_symbol(lexer *x)
+{
+    const char *from = x->at;
+    size_t left = (size_t)(x->end - x->at);
+
+    for (int k = TOK_SHL_ASSIGN; k < TOK_KERNEL; k++) {
+        size_t n = strlen(text_of[k]);
+        if (n <= left && memcmp(text_of[k], from, n) == 0) {
+            x->at += n;
+            add(x, (enum token_kind)k, from);
+            return;
+        }
+    }
+    do
+        x->at++;
+    while (x->at < x->end && ((unsigned char)*x->at & 0xC0) == 0x80);
+    diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from),
+             (unsigned char)*from >= ' ' ? "'%.*s' is not part of the language"
+                                         : "a control character%.*s is not part of the language",
+             (unsigned char)*from >= ' ' ? (int)(x->at - from) : 0, from);
+}
+
+void lex(token_list *out, arena *a, intern *names, const source *src, diag_list *diags)
+{
+    lexer x = {src, src->text, src->text + src->len, a, names, diags, out};
+
+    *out = (token_list){0};
+    if (src->len > SOURCE_MAX_BYTES) {
+        diag_add(diags, DIAG_LIMIT, (span){src, 0, 0}, "the text has %u bytes; at most %u are allowed",
+                 src->len, SOURCE_MAX_BYTES);
+        x.at = x.end;
+    }
+    while (x.at < x.end) {
+        char c = *x.at;
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+            x.at++;
+        else if (c == '/' && (x.at[1] == '/' || x.at[1] == '*'))
+            skip_comment(&x);
+        else if (is_letter(c))
+            lex_word(&x);
+        else if (is_digit(c) || (c == '.' && is_digit(x.at[1])))
+            lex_number(&x);
+        else if (c == '"')
+            lex_string(&x);
+        else
+            lex_symbol(&x);
+    }
+    add(&x, TOK_EOF, x.at);
+}

@@ -1,0 +1,148 @@
+/* parse_kernel: a kernel's head: brackets, parameters, require, tune, grid. */
+#include "dsl/parse.h"
+#include <string.h>
+
+static void parse_brackets(parser *p, kernel_ast *k)
+{
+    while (!p->panic && !parse_is(p, TOK_RBRACKET)) {
+        decl *d = parse_decl(p, DECL_BRACKET, "of a compile-time parameter");
+        if (!d)
+            return;
+        if (parse_expect(p, TOK_COLON, "and a kind: int, bool, float or dtype"))
+            d->type = parse_expr(p);
+        if (parse_accept(p, TOK_ASSIGN))
+            d->init = parse_expr(p);
+        vec_push(&k->brackets, p->a, d);
+        if (!parse_accept(p, TOK_COMMA))
+            break;
+    }
+    parse_expect(p, TOK_RBRACKET, "to end the compile-time parameters");
+}
+
+static enum ir_direction parse_direction(parser *p)
+{
+    bool named = p->at[0].kind == TOK_NAME && p->at[1].kind == TOK_NAME;
+
+    if (named && parse_accept_word(p, "out"))
+        return DIR_OUT;
+    if (named && parse_accept_word(p, "inout"))
+        return DIR_INOUT;
+    parse_accept(p, TOK_IN);
+    return DIR_IN;
+}
+
+static void parse_params(parser *p, kernel_ast *k)
+{
+    while (!p->panic && !parse_is(p, TOK_RPAREN)) {
+        enum ir_direction direction = parse_direction(p);
+        decl *d = parse_decl(p, DECL_SCALAR, "of a parameter");
+        if (!d)
+            return;
+        d->direction = direction;
+        if (parse_expect(p, TOK_COLON, "and a type"))
+            d->type = parse_expr(p);
+        if (d->type && d->type->kind == EXPR_INDEX)
+            d->kind = DECL_TENSOR;
+        if (parse_accept(p, TOK_ASSIGN))
+            d->init = parse_expr(p);
+        vec_push(&k->params, p->a, d);
+        if (!parse_accept(p, TOK_COMMA))
+            break;
+    }
+    parse_expect(p, TOK_RPAREN, "to end the parameters");
+}
+
+static void parse_set(parser *p, tune_clause *t)
+{
+    tune_set set = {.where = parse_span(p, p->at)};
+
+    if (p->at->kind == TOK_NAME)
+        set.name = p->at->value.name;
+    if (!parse_expect(p, TOK_NAME, "of a tune parameter") ||
+        !parse_expect(p, TOK_IN, "after the tune parameter") ||
+        !parse_expect(p, TOK_LBRACE, "before the values"))
+        return;
+    parse_list(p, &set.values, TOK_RBRACE, false);
+    vec_push(&t->sets, p->a, set);
+}
+
+/* tune [on "cpu"] A in {1, 2}, B in {3} [with A * B < 5, ...] */
+static void parse_tune(parser *p, kernel_ast *k)
+{
+    tune_clause t = {.target = "", .where = parse_span(p, p->before)};
+
+    if (parse_accept_word(p, "on")) {
+        if (parse_is(p, TOK_STRING))
+            t.target = p->at->value.name;
+        parse_expect(p, TOK_STRING, "naming a target, such as \"cpu\"");
+    }
+    do
+        parse_set(p, &t);
+    while (parse_accept(p, TOK_COMMA));
+    if (parse_accept_word(p, "with")) {
+        do
+            vec_push(&t.constraints, p->a, parse_expr(p));
+        while (parse_accept(p, TOK_COMMA));
+    }
+    vec_push(&k->tunes, p->a, t);
+}
+
+static void parse_grid(parser *p, kernel_ast *k)
+{
+    k->grid_at = parse_span(p, p->before);
+    if (k->has_grid)
+        diag_add(p->diags, DIAG_BAD_SIGNATURE, k->grid_at, "a kernel has one grid");
+    k->has_grid = true;
+    if (parse_expect(p, TOK_LPAREN, "after 'grid'"))
+        parse_list(p, &k->grid, TOK_RPAREN, false);
+}
+
+static void parse_clauses(parser *p, kernel_ast *k)
+{
+    while (!p->panic && !parse_is(p, TOK_LBRACE)) {
+        if (parse_accept_word(p, "require")) {
+            do
+                vec_push(&k->require, p->a, parse_expr(p));
+            while (parse_accept(p, TOK_COMMA));
+        } else if (parse_accept_word(p, "tune")) {
+            parse_tune(p, k);
+        } else if (parse_accept_word(p, "grid")) {
+            parse_grid(p, k);
+        } else {
+            parse_error(p, "'require', 'tune', 'grid' or the kernel's body");
+        }
+    }
+}
+
+/* After an error in the head: the body may still be worth reading. */
+static void recover_head(parser *p)
+{
+    if (!p->panic)
+        return;
+    while (p->at->kind != TOK_EOF && p->at->kind != TOK_KERNEL && p->at->kind != TOK_FN) {
+        if (p->at->kind == TOK_LBRACE && p->before->kind != TOK_IN) {
+            p->panic = false;
+            return;
+        }
+        parse_advance(p);
+    }
+}
+
+kernel_ast *parse_kernel(parser *p, const token *first)
+{
+    kernel_ast *k = ARENA_NEW(p->a, kernel_ast);
+
+    k->self = parse_decl(p, DECL_KERNEL, "of the kernel");
+    if (!k->self)
+        return NULL;
+    k->self->kernel = k;
+    if (parse_accept(p, TOK_LBRACKET))
+        parse_brackets(p, k);
+    if (parse_expect(p, TOK_LPAREN, "before the parameters"))
+        parse_params(p, k);
+    parse_clauses(p, k);
+    recover_head(p);
+    k->body = parse_block(p);
+    k->where = parse_since(p, first);
+    return k;
+}
