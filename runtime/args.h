@@ -1,0 +1,54 @@
+#ifndef TW_RUNTIME_ARGS_H
+#define TW_RUNTIME_ARGS_H
+/* Inside of runtime_resolve_args: what its files share. */
+#include "runtime/runtime.h"
+
+/* Where a value came from, to name both sides when two disagree. */
+typedef struct origin {
+    int16_t param; /* tensor parameter, or ... */
+    int16_t dim;   /* its dimension; -1: its dtype */
+} origin;
+#define ORIGIN_NONE (-1)     /* origin.param: not bound yet */
+#define ORIGIN_ARGUMENT (-2) /* given by name as an argument */
+#define ORIGIN_DEFAULT (-3)
+#define ORIGIN_BOUND (-4) /* by tw_kernel_specialize */
+
+typedef struct resolver {
+    const kernel_sig *sig;
+    const tw_device *dev;
+    unsigned flags;
+    launch_args *out;
+    const tw_arg *param[RUNTIME_MAX_PARAMS]; /* NULL: not passed */
+    const tw_arg *cons[RUNTIME_MAX_CONSTS];
+    origin const_from[RUNTIME_MAX_CONSTS];
+    origin symbol_from[RUNTIME_MAX_SYMBOLS];
+    uintptr_t lo[RUNTIME_MAX_PARAMS], hi[RUNTIME_MAX_PARAMS]; /* bytes a tensor spans; lo == hi:
+                                                                 it has no elements */
+} resolver;
+
+/* All of it: names, then compile-time values, tensors, scalars. */
+tw_status resolver_run(resolver *r, const tw_arg *args, size_t count);
+
+/* TW_E_ARG as a diagnostic; hint may be NULL. */
+#define ARG_ERROR(hint, ...) error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, (hint), __VA_ARGS__)
+
+/* args_scalar.c: the value that arg has as a dtype, or a compile-time value of a kind. */
+tw_status arg_scalar(const char *name, const tw_arg *arg, enum dtype t, ir_scalar *out);
+tw_status arg_const(const tw_arg *arg, const sig_const *c, int64_t *out);
+/* The same from text, for --set and --config: name is for messages. */
+tw_status text_const(const char *name, const char *text, const sig_const *c, int64_t *out);
+bool text_int(const char *text, int64_t *out);
+
+/* args_tensor.c: checks tensor parameter i, binds what its type and shape say, notes its facts. */
+tw_status resolve_tensor(resolver *r, uint32_t i);
+/* Binds compile-time value i, which must agree with what it is already. */
+tw_status bind_const(resolver *r, uint32_t i, int64_t value, origin from);
+const char *const_value_text(const sig_const *c, int64_t value, char out[32]);
+
+/* args_overlap.c: no out or inout tensor shares an element with another argument. */
+tw_status check_overlaps(const resolver *r);
+/* Exact enough: true means that they may share a byte, false is a proof that they do not. */
+bool tensors_may_overlap(const tensor_arg *a, int rank_a, int bytes_a, const tensor_arg *b,
+                         int rank_b, int bytes_b);
+
+#endif

@@ -1,0 +1,208 @@
+#include "compiler/base/check.h"
+#include "runtime/args.h"
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static locale_t c_locale;
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+
+static void open_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Whatever the application's locale takes for a decimal point. */
+static bool text_float(const char *text, double *out)
+{
+    char *end;
+
+    pthread_once(&c_locale_once, open_c_locale);
+    *out = c_locale ? strtod_l(text, &end, c_locale) : strtod(text, &end);
+    return end != text && *end == 0;
+}
+
+bool text_int(const char *text, int64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(text, &end, 0);
+    return end != text && *end == 0 && errno == 0;
+}
+
+static bool text_u64(const char *text, int64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    uint64_t v = strtoull(text, &end, 0);
+    memcpy(out, &v, sizeof v);
+    return end != text && *end == 0 && errno == 0 && !strchr(text, '-');
+}
+
+static bool text_bool(const char *text, int64_t *out)
+{
+    if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
+        return *out = 1, true;
+    if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return *out = 0, true;
+    return false;
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static bool int_fits(enum dtype t, int64_t v)
+{
+    int bits = dtype_bits(t);
+
+    if (dtype_kind(t) == DTK_BOOL)
+        return v == 0 || v == 1;
+    if (dtype_kind(t) == DTK_UINT)
+        return v >= 0 && (bits == 64 || v < (int64_t)1 << bits);
+    return bits == 64 || (v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1));
+}
+
+/* A double that is an integer below 2^63 in size. */
+static bool double_to_int(double f, int64_t *out)
+{
+    if (!(f >= -0x1p63 && f < 0x1p63) || f != floor(f))
+        return false;
+    *out = (int64_t)f;
+    return true;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static tw_status not_a(const char *name, const char *got, const char *type)
+{
+    return ARG_ERROR(NULL, "argument '%s': %s is not a value of type %s", name, got, type);
+}
+
+static const char *number_text(const tw_arg *arg, char out[64])
+{
+    switch (arg->kind) {
+    case TW_ARG_TENSOR:
+        return "a tensor";
+    case TW_ARG_TEXT:
+        snprintf(out, 64, "'%.50s'", arg->value.text ? arg->value.text : "NULL");
+        return out;
+    case TW_ARG_FLOAT:
+        snprintf(out, 64, "%.17g", arg->value.f);
+        return out;
+    case TW_ARG_INT:
+    case TW_ARG_BOOL:
+        break;
+    }
+    snprintf(out, 64, "%lld", (long long)arg->value.i);
+    return out;
+}
+
+static bool int_value(const tw_arg *arg, enum dtype t, int64_t *out)
+{
+    switch (arg->kind) {
+    case TW_ARG_INT:
+        *out = arg->value.i;
+        return int_fits(t, *out);
+    case TW_ARG_BOOL:
+        *out = arg->value.i;
+        return dtype_kind(t) == DTK_BOOL && int_fits(t, *out);
+    case TW_ARG_FLOAT:
+        return double_to_int(arg->value.f, out) && int_fits(t, *out);
+    case TW_ARG_TEXT:
+        if (!arg->value.text)
+            return false;
+        if (dtype_kind(t) == DTK_BOOL)
+            return text_bool(arg->value.text, out);
+        if (t == DT_U64)
+            return text_u64(arg->value.text, out);
+        return text_int(arg->value.text, out) && int_fits(t, *out);
+    case TW_ARG_TENSOR:
+        break;
+    }
+    return false;
+}
+
+/* A float argument is rounded to its parameter's dtype, an integer must be exact in it; a finite
+ * value must stay finite. */
+static bool float_value(const tw_arg *arg, enum dtype t, double *out)
+{
+    double v = 0.0;
+    bool exact = false;
+
+    switch (arg->kind) {
+    case TW_ARG_INT:
+        v = (double)arg->value.i;
+        exact = true;
+        if (!(v < 0x1p63) || (int64_t)v != arg->value.i)
+            return false;
+        break;
+    case TW_ARG_FLOAT:
+        v = arg->value.f;
+        break;
+    case TW_ARG_TEXT:
+        if (!arg->value.text || !text_float(arg->value.text, &v))
+            return false;
+        break;
+    case TW_ARG_BOOL:
+    case TW_ARG_TENSOR:
+        return false;
+    }
+    *out = t == DT_F32 ? (double)(float)v : eval_round(t, (ir_scalar){.f = v}).f;
+    return (!exact || *out == v) && (isfinite(*out) || !isfinite(v));
+}
+
+tw_status arg_scalar(const char *name, const tw_arg *arg, enum dtype t, ir_scalar *out)
+{
+    char got[64];
+    bool ok = dtype_is_float(t) ? float_value(arg, t, &out->f) : int_value(arg, t, &out->i);
+
+    return ok ? TW_OK : not_a(name, number_text(arg, got), dtype_name(t));
+}
+
+static tw_status dtype_const(const char *name, const char *text, const sig_const *c, int64_t *out)
+{
+    enum dtype t = text ? dtype_parse(text) : DT_NONE;
+
+    if (t == DT_NONE)
+        return ARG_ERROR(NULL, "'%s': '%.40s' is not a dtype", name, text ? text : "NULL");
+    if (!(c->dtypes >> t & 1))
+        return ARG_ERROR(NULL, "'%s': the kernel does not allow %s here", name, text);
+    *out = t;
+    return TW_OK;
+}
+
+tw_status text_const(const char *name, const char *text, const sig_const *c, int64_t *out)
+{
+    if (c->kind == BIND_DTYPE)
+        return dtype_const(name, text, c, out);
+    if (c->kind == BIND_BOOL ? text_bool(text, out) : text_int(text, out))
+        return TW_OK;
+    return ARG_ERROR(NULL, "'%s': '%.40s' is not %s", name, text,
+                     c->kind == BIND_BOOL ? "a bool (true or false)" : "an int");
+}
+
+tw_status arg_const(const tw_arg *arg, const sig_const *c, int64_t *out)
+{
+    char got[64];
+
+    if (arg->kind == TW_ARG_TEXT && arg->value.text)
+        return text_const(arg->name, arg->value.text, c, out);
+    if (c->kind == BIND_BOOL && (arg->kind == TW_ARG_BOOL || arg->kind == TW_ARG_INT) &&
+        int_fits(DT_I1, arg->value.i))
+        return *out = arg->value.i, TW_OK;
+    if (c->kind == BIND_INT && arg->kind == TW_ARG_INT)
+        return *out = arg->value.i, TW_OK;
+    if (c->kind == BIND_INT && arg->kind == TW_ARG_FLOAT && double_to_int(arg->value.f, out))
+        return TW_OK;
+    return not_a(arg->name, number_text(arg, got),
+                 c->kind == BIND_DTYPE  ? "dtype (give its name as text)"
+                 : c->kind == BIND_BOOL ? "bool"
+                                        : "int");
+}
