@@ -65,5 +65,7 @@ void ir_name(ir_fn *fn, ir_val v, const char *name);
  * Returns false and a reason when the operands do not fit. *type comes in as the wanted type. */
 bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, int nargs,
                     const ir_attr *attrs, ir_type *type, const char **why);
+/* "; operands: f32[64], i32" to put behind the reason, or "". */
+const char *op_operand_types(arena *a, const ir_fn *fn, const ir_val *args, int nargs);
 
 #endif

@@ -2,6 +2,8 @@
  * verifier both ask here. */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
+#include "compiler/ir/ireval.h"
+#include <math.h>
 
 typedef struct typing {
     const ir_fn *fn;
@@ -81,8 +83,12 @@ static bool const_int(const typing *t)
 
 static bool const_float(const typing *t)
 {
+    double x = t->attrs[0].f;
+
     if (t->want.kind != TYPE_SCALAR || !dtype_is_float(t->want.dtype))
         return refuse(t, "a float constant is a scalar of a float type");
+    if (!isnan(x) && eval_round(t->want.dtype, (ir_scalar){.f = x}).f != x)
+        return refuse(t, "the value is one that the type holds");
     return give(t, type_scalar(t->want.dtype));
 }
 
@@ -473,4 +479,19 @@ bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, in
             return refuse(&t, "the text attribute is missing");
     }
     return result_of(&t, code);
+}
+
+const char *op_operand_types(arena *a, const ir_fn *fn, const ir_val *args, int nargs)
+{
+    const int shown = 8; /* more would hide the reason */
+    strbuf text;
+
+    sb_init(&text, a);
+    for (int i = 0; i < nargs && i < shown; i++) {
+        sb_str(&text, i ? ", " : "; operands: ");
+        type_print(&text, ir_type_of(fn, args[i]));
+    }
+    if (nargs > shown)
+        sb_str(&text, ", ...");
+    return text.s;
 }
