@@ -10,7 +10,7 @@
             return try_status_;     \
     } while (0)
 
-/* Aborts in debug builds. In release it records fact, file and line for tw_error_text and throws
+/* Aborts in debug builds. In release it records fact, file and line (icheck_last) and throws
  * TW_E_INTERNAL through guard.h; use it only in code that runs under guard_run. */
 #define ICHECK(cond, fact) ((cond) ? (void)0 : icheck_failed(fact, __FILE__, __LINE__))
 void icheck_failed(const char *fact, const char *file, int line);
