@@ -25,6 +25,7 @@ add_link_options(-Wl,--as-needed)
 # What a module may include from outside the project.
 set(TW_OUTSIDE_base dep_xxhash Threads::Threads m)
 set(TW_OUTSIDE_target dep_llvm)
+set(TW_OUTSIDE_target_llvm dep_llvm)
 set(TW_OUTSIDE_target_cpu dep_llvm)
 set(TW_OUTSIDE_store dep_sqlite dep_zstd)
 
@@ -49,7 +50,6 @@ function(tw_module name folders)
         set(TW_FOLDERS_${name} ${folders} CACHE INTERNAL "")
     else()
         add_library(tw_${name} INTERFACE)
-        target_link_libraries(tw_${name} INTERFACE ${uses})
     endif()
 endfunction()
 

@@ -13,7 +13,7 @@ import sys
 BASE = {"compiler/base"}
 IR = BASE | {"compiler/ir"}
 TARGET = IR | {"compiler/passes", "compiler/target"}
-TARGETS = {"compiler/target/cpu", "compiler/target/interp"}
+TARGETS = {"compiler/target/cpu", "compiler/target/interp", "compiler/target/llvm"}
 STORE = IR | {"dsl", "compiler/passes", "compiler/target", "store"} | TARGETS
 RUNTIME = STORE | {"runtime"}
 DRIVERS = {"runtime/host", "runtime/null"}
@@ -24,7 +24,8 @@ MAY_INCLUDE = {
     "compiler/ir": IR,
     "compiler/passes": IR,
     "compiler/target": TARGET,
-    "compiler/target/cpu": TARGET,
+    "compiler/target/llvm": TARGET,
+    "compiler/target/cpu": TARGET | {"compiler/target/llvm"},
     "compiler/target/interp": TARGET,
     "dsl": IR,
     "store": BASE,  # knows nothing of kernels or devices but keys
