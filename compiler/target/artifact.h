@@ -64,4 +64,8 @@ void artifact_write(const artifact *art, arena *a, const uint8_t **bytes, size_t
  * Copies into a. */
 tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **out);
 
+/* artifact.launch_text of m: its launch function and the kernel's parameters, without the kernel's
+ * body, in the form that ir_parse reads. Under guard_run. */
+const char *artifact_launch_text(arena *a, const ir_module *m);
+
 #endif

@@ -45,6 +45,10 @@ struct target {
                       const char **data, size_t *size);
 };
 
+/* The families, each in a folder of its own. */
+extern const target *const cpu_targets[]; /* best first; NULL ends it */
+extern const target interp_target;
+
 /* All code paths, best first within a family. */
 size_t target_count(void);
 const target *target_at(size_t i);

@@ -532,12 +532,14 @@ START_TEST(an_assert_stops_with_its_text)
     rig_begin(&r);
     ir_val id = ir_program_id(&r.b, 0);
     ir_store(&r.b, ir_param_value(r.fn, 0), &id, (int32_t[]){0}, f32_of(&r, 1));
+    ir_assert(&r.b, ir_const_int(&r.b, DT_I1, 1), "water is wet");
     ir_assert(&r.b, ir_const_int(&r.b, DT_I1, 0), "the sky is up");
     rig_bind(&r, 0, out, 1, (int64_t[]){2});
     r.launch.grid[0] = 2;
     ck_assert_int_eq(rig_run(&r), TW_E_ASSERT);
     ck_assert_str_eq(r.fault.text, "the sky is up");
     ck_assert_int_eq(r.fault.op->code, OP_ASSERT);
+    ck_assert_int_eq(r.fault.assert_index, 1);
     ck_assert_float_eq(out[1], 9.0f);
     rig_close(&r);
 }

@@ -43,6 +43,7 @@ typedef struct interp_launch {
 typedef struct interp_fault {
     tw_status status;
     const ir_op *op; /* or NULL */
+    int32_t assert_index; /* TW_E_ASSERT: which of the kernel's asserts, in text order from 0 */
     char text[256];
 } interp_fault;
 

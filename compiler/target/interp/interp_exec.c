@@ -1,3 +1,4 @@
+#include "compiler/ir/iredit.h"
 #include "compiler/target/interp/interp_agent.h"
 #include <string.h>
 
@@ -74,9 +75,29 @@ static void rearrange(interp_agent *ag, const ir_op *op)
 
 /* ---- dispatch ---- */
 
+typedef struct assert_count {
+    const ir_op *wanted;
+    int32_t seen, index;
+} assert_count;
+
+static void count_assert(ir_op *op, void *arg)
+{
+    assert_count *c = arg;
+
+    if (op == c->wanted)
+        c->index = c->seen;
+    c->seen += op->code == OP_ASSERT;
+}
+
 static bool check_assert(interp_agent *ag, const ir_op *op)
 {
-    return cells_of(ag, op->args[0])->i || interp_fail(ag, TW_E_ASSERT, op, "%s", op->attr[0].s);
+    assert_count c = {.wanted = op};
+
+    if (cells_of(ag, op->args[0])->i)
+        return true;
+    ir_walk(ag->p->fn->body, count_assert, &c);
+    ag->fault.assert_index = c.index;
+    return interp_fail(ag, TW_E_ASSERT, op, "%s", op->attr[0].s);
 }
 
 bool interp_exec(interp_agent *ag, const ir_op *op)

@@ -1,0 +1,29 @@
+#include "compiler/ir/irbuild.h"
+#include "compiler/ir/irtext.h"
+#include "compiler/target/artifact.h"
+
+static ir_fn *without_body(ir_module *m, const ir_fn *kernel)
+{
+    ir_fn *fn = ir_fn_new(m, kernel->name);
+
+    for (uint32_t i = 0; i < kernel->dims.n; i++)
+        vec_push(&fn->dims, m->a, kernel->dims.at[i]);
+    for (uint32_t i = 0; i < kernel->params.n; i++)
+        ir_add_param(fn, kernel->params.at[i]);
+    ir_fn_begin(fn);
+    ir_builder b = ir_at_end(fn, fn->body);
+    ir_return(&b, NULL, 0);
+    return fn;
+}
+
+const char *artifact_launch_text(arena *a, const ir_module *m)
+{
+    ir_module *shell = ir_module_new(a, m->names);
+    strbuf text;
+
+    shell->kernel = without_body(shell, m->kernel);
+    shell->launch = m->launch;
+    sb_init(&text, a);
+    ir_print(&text, shell, 0);
+    return text.s;
+}
