@@ -162,6 +162,7 @@ static void resolver_clear(resolver *r)
         r->symbol_from[i].param = ORIGIN_NONE;
     r->out->given = 0;
     r->out->p.nconsts = sig->nconsts;
+    r->out->p.content = (hash128){0, 0};
 }
 
 tw_status resolver_run(resolver *r, const tw_arg *args, size_t count)

@@ -38,14 +38,14 @@ typedef struct config_answer {
     tw_layer layer;
     double seconds; /* 0: never measured */
 } config_answer;
-/* Never tunes. pin may be NULL. content: runtime_content_hash. */
-tw_status config_resolve(tw_kernel *k, tw_device *dev, const problem *p, hash128 content,
+/* Never tunes. pin may be NULL; without one, p->content must be known. */
+tw_status config_resolve(const tw_kernel *k, const tw_device *dev, const problem *p,
                          const char *pin, config_answer *out);
 
 /* The key under which the store keeps configurations and trials: bracket values, size class of each
- * dimension, facts of each tensor; device name, features, threads, cache sizes. In arena a; under
- * guard_run. */
-void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p, hash128 content,
-                      arena *a, store_key *out);
+ * dimension, facts of each tensor; device name, features, threads, cache sizes. p->content must be
+ * known. In arena a; under guard_run. */
+void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p, arena *a,
+                      store_key *out);
 
 #endif

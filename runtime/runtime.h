@@ -25,6 +25,7 @@ struct dsl_unit;
 #define RUNTIME_MAX_SYMBOLS 64  /* run-time dimensions                     */
 #define RUNTIME_MAX_CONSTS 32   /* bracket parameters                      */
 #define RUNTIME_MAX_CONFIG 24   /* tune and schedule parameters together   */
+#define RUNTIME_MAX_SLOTS 1024  /* arguments of one step of a recipe       */
 #define RUNTIME_CONFIG_TEXT 256 /* with its NUL; tw_answer.config         */
 
 /* ---- configurations -------------------------------------------------------------------------- */
@@ -51,6 +52,7 @@ typedef struct problem {
     ir_binding cons[RUNTIME_MAX_CONSTS];
     tensor_facts facts[RUNTIME_MAX_PARAMS]; /* by parameter; scalars: zero */
     int64_t symbol[RUNTIME_MAX_SYMBOLS];    /* value of each run-time dimension, sig order */
+    hash128 content; /* zero until runtime_content_hash has been asked */
 } problem;
 
 /* Checked arguments of one launch. Large, and mostly unused: never cleared as a whole, so read only
@@ -89,10 +91,10 @@ typedef struct executable {
     atomic_int refs;
     tw_kernel *kernel;
     tw_device *device;
-    arena a; /* owns everything below */
+    arena a; /* owns plan and art */
     config cfg;
-    tensor_facts *facts; /* by parameter: what the code assumes */
-    hash128 key;         /* of the artifact in the store */
+    problem p;   /* what the code assumes; symbols: those of the problem it was first made for */
+    hash128 key; /* of the artifact in the store */
     launch_plan plan;
     artifact *art;
     void *loaded; /* driver's handle; NULL until runtime_exe_load */
@@ -134,9 +136,7 @@ tw_status runtime_grid(const executable *exe, const launch_args *args, int64_t g
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* One row of a kernel's table for one device: see spec.h. */
-typedef struct spec spec;
-typedef struct kernel_use kernel_use;
+typedef struct kernel_use kernel_use; /* a kernel's code on one device: spec.h */
 
 struct tw_kernel {
     tw_context *cx;
@@ -151,9 +151,8 @@ struct tw_kernel {
 };
 
 /* Hash of the level-1 IR lowered with p's compile-time values and the default configuration of
- * target t: the first part of a configuration's key. Cached nowhere: costs a lowering. */
-tw_status runtime_content_hash(const tw_kernel *k, const target *t, const tw_device *dev,
-                               const problem *p, hash128 *out);
+ * dev's target: the first part of a configuration's key, kept in p->content. Costs a lowering. */
+tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, problem *p);
 /* From now on launches of this problem on this device use exe (the tuner's winner). */
 void runtime_adopt(tw_kernel *k, tw_device *dev, const launch_args *args, executable *exe,
                    tw_layer layer, double seconds);
