@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define HURRY_WAIT_MS 100
-#define RETRY_AFTER_MS 2000
+#define RETRY_AFTER_MS 500
 
 enum said { SAID_OPEN, SAID_BUSY, SAID_WRITE, SAID_DAMAGED, SAID_READ_ONLY, SAID_PART };
 

@@ -115,18 +115,19 @@ typedef struct store_trial {
 } store_trial;
 
 /* TW_E_STORE: it is kept in memory only (or, from store_put_best, the time is no time: it must be
- * finite and above 0). Each call is one transaction: what returned TW_OK survives a kill. */
-TW_CHECKED tw_status store_put_trial(store *st, const store_key *key, const store_trial *trial);
-TW_CHECKED tw_status store_put_best(store *st, const store_key *key, const char *config,
-                                    double seconds, double spread);
+ * finite and above 0). TW_E_NOMEM. Callers may ignore both: the warning is given. Each call is one
+ * transaction: what returned TW_OK survives a kill. */
+tw_status store_put_trial(store *st, const store_key *key, const store_trial *trial);
+tw_status store_put_best(store *st, const store_key *key, const char *config, double seconds,
+                         double spread);
 
 /* ---- artifacts ------------------------------------------------------------------------------ */
 
 /* id is a hash over everything the bytes depend on: the configuration's own IR, target, features,
  * code generator, driver. Bytes are compressed and carry their hash; any doubt on load is a miss.
  * key (may be NULL) says what the artifact is counted under in store_list. */
-TW_CHECKED tw_status store_artifact_put(store *st, hash128 id, const store_key *key,
-                                        const void *bytes, size_t size);
+tw_status store_artifact_put(store *st, hash128 id, const store_key *key, const void *bytes,
+                             size_t size);
 /* True when found; *bytes is then the caller's, freed with mem_free. */
 bool store_artifact_get(store *st, hash128 id, void **bytes, size_t *size);
 #define STORE_ARTIFACT_MAX ((size_t)64 << 20) /* a larger one is not stored */

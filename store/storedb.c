@@ -75,6 +75,18 @@ static int look(db *d, contents *c)
     return rc == SQLITE_OK ? get_int(d, "SELECT count(*) FROM sqlite_master", &c->tables) : rc;
 }
 
+/* In one transaction: another process may be making the tables. */
+static int look_at_once(db *d, contents *c)
+{
+    int rc = exec(d, "BEGIN");
+
+    if (rc == SQLITE_OK)
+        rc = look(d, c);
+    if (!sqlite3_get_autocommit(d->handle))
+        exec(d, "COMMIT");
+    return rc;
+}
+
 static bool is_blank(const contents *c)
 {
     return c->application == 0 && c->version == 0 && c->tables == 0;
@@ -124,11 +136,11 @@ static enum db_kind recognise(db *d, enum db_mode mode, int wait_ms, int *rc, in
 {
     contents c = {0};
 
-    *rc = look(d, &c);
+    *rc = look_at_once(d, &c);
     if (*rc == SQLITE_OK && is_blank(&c) && mode != DB_READ) {
         *rc = create(d);
         if (*rc == SQLITE_OK)
-            *rc = look(d, &c);
+            *rc = look_at_once(d, &c);
     }
     if (*rc != SQLITE_OK)
         return DB_FAILED;
