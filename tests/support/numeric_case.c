@@ -1,0 +1,274 @@
+#include "tests/support/numeric_case.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- devices and kernels ---- */
+
+void num_must(tw_status st, const char *what)
+{
+    if (st != TW_OK)
+        ck_abort_msg("%s: %s: %s", what, tw_status_name(st), tw_last_error()->text);
+}
+
+bool num_open(num_device *d, const char *spec, const char *target)
+{
+    d->label = target ? target : spec;
+    num_must(tw_context_create(NULL, &d->cx), "context");
+    num_must(tw_device_open(d->cx, spec, &d->dev), spec);
+    if (!target)
+        return true;
+    tw_status st = tw_device_force_target(d->dev, target);
+    if (st == TW_E_UNSUPPORTED) {
+        printf("skipped: this machine cannot run %s\n", target);
+        num_close(d);
+        return false;
+    }
+    num_must(st, target);
+    return true;
+}
+
+void num_close(num_device *d)
+{
+    tw_device_close(d->dev);
+    tw_context_destroy(d->cx);
+}
+
+tw_kernel *num_load(num_device *d, const char *path)
+{
+    tw_kernel *k = NULL;
+
+    num_must(tw_kernel_load(d->cx, path, NULL, &k), path);
+    return k;
+}
+
+/* ---- random numbers ---- */
+
+static uint64_t next(num_random *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+double num_uniform(num_random *r)
+{
+    return ((double)(next(r) >> 11) + 0.5) * 0x1p-53;
+}
+
+double num_normal(num_random *r)
+{
+    double radius = sqrt(-2.0 * log(num_uniform(r)));
+
+    return radius * cos(2.0 * 3.14159265358979323846 * num_uniform(r));
+}
+
+int64_t num_below(num_random *r, int64_t n)
+{
+    return (int64_t)(next(r) % (uint64_t)n);
+}
+
+/* ---- tensors ---- */
+
+static const uint32_t poison = 0x7fc5a5a5;
+
+static void dense_strides(num_tensor *t, const int *order, int64_t inner, int64_t row_gap)
+{
+    int64_t step = inner;
+
+    for (int i = t->rank - 1; i >= 0; i--) {
+        t->stride[order[i]] = step;
+        step *= t->extent[order[i]] > 0 ? t->extent[order[i]] : 1;
+        if (i == t->rank - 1 && t->rank > 1)
+            step += row_gap;
+        else if (row_gap)
+            step += 2 * row_gap;
+    }
+}
+
+static void set_strides(num_tensor *t, enum num_layout layout)
+{
+    int order[NUM_MAX_RANK] = {0, 1, 2, 3}, last = t->rank - 1;
+
+    if (layout == NUM_SWAPPED && t->rank > 2) {
+        order[1] = 2;
+        order[2] = 1;
+    } else if (layout == NUM_TRANSPOSED && t->rank > 1) {
+        order[last] = last - 1;
+        order[last - 1] = last;
+    }
+    dense_strides(t, order, layout == NUM_SPREAD ? 3 : 1, layout == NUM_PADDED ? 5 : 0);
+    if (layout == NUM_BROADCAST)
+        t->stride[0] = 0;
+}
+
+/* Elements from the first to the last, both included; at least 1 so that there is an address. */
+static int64_t span_of(const num_tensor *t)
+{
+    int64_t span = 1;
+
+    for (int d = 0; d < t->rank; d++) {
+        if (t->extent[d] == 0)
+            return 1;
+        span += (t->extent[d] - 1) * t->stride[d];
+    }
+    return span;
+}
+
+static void describe(num_tensor *t)
+{
+    t->dl = (DLTensor){.data = t->base,
+                       .device = {kDLCPU, 0},
+                       .ndim = t->rank,
+                       .dtype = {kDLFloat, 32, 1},
+                       .shape = t->extent,
+                       .strides = t->stride};
+}
+
+static void poison_all(num_tensor *t)
+{
+    unsigned char *end = t->map + t->map_bytes - t->page;
+
+    for (unsigned char *p = t->map + t->page; p < end; p += sizeof poison)
+        memcpy(p, &poison, sizeof poison);
+}
+
+void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
+               enum num_layout layout, enum num_place place)
+{
+    *t = (num_tensor){.name = name, .rank = rank, .page = (size_t)sysconf(_SC_PAGESIZE)};
+    memcpy(t->extent, extent, (size_t)rank * sizeof *extent);
+    set_strides(t, layout);
+
+    size_t bytes = (size_t)span_of(t) * sizeof(float);
+    size_t usable = (bytes + 16 + t->page - 1) / t->page * t->page;
+    t->map_bytes = usable + 2 * t->page;
+    t->map = mmap(NULL, t->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(t->map, MAP_FAILED);
+    unsigned char *low = t->map + t->page, *high = low + usable;
+    ck_assert_int_eq(mprotect(low, usable, PROT_READ | PROT_WRITE), 0);
+    unsigned char *at = place == NUM_AT_END ? high - bytes : low;
+    if (layout == NUM_MISALIGNED)
+        at = place == NUM_AT_START ? low + 4 : at - ((uintptr_t)at - 4) % 16;
+    t->base = (float *)(void *)at;
+    poison_all(t);
+    describe(t);
+}
+
+void num_free(num_tensor *t)
+{
+    munmap(t->map, t->map_bytes);
+}
+
+int64_t num_elements(const num_tensor *t)
+{
+    int64_t n = 1;
+
+    for (int d = 0; d < t->rank; d++)
+        n *= t->extent[d];
+    return n;
+}
+
+float *num_at(const num_tensor *t, int64_t i)
+{
+    float *p = t->base;
+
+    for (int d = t->rank - 1; d >= 0; d--) {
+        p += i % t->extent[d] * t->stride[d];
+        i /= t->extent[d];
+    }
+    return p;
+}
+
+void num_fill(num_tensor *t, num_random *r, double sigma)
+{
+    for (int64_t i = 0, n = num_elements(t); i < n; i++)
+        *num_at(t, i) = (float)(sigma * num_normal(r));
+}
+
+void num_protect(num_tensor *t)
+{
+    ck_assert_int_eq(mprotect(t->map + t->page, t->map_bytes - 2 * t->page, PROT_READ), 0);
+}
+
+/* Counts the cells that still hold the poison: those of no element must; an element that was never
+ * written still does too, which the comparison reports. */
+bool num_padding_intact(const num_tensor *t)
+{
+    size_t cells = (t->map_bytes - 2 * t->page) / sizeof poison;
+    const float *first = (const float *)(const void *)(t->map + t->page);
+    unsigned char *is_element = calloc(cells, 1);
+    bool intact = true;
+
+    ck_assert_ptr_nonnull(is_element);
+    for (int64_t i = 0, n = num_elements(t); i < n; i++)
+        is_element[num_at(t, i) - first] = 1;
+    for (size_t i = 0; i < cells; i++)
+        intact &= is_element[i] || !memcmp(first + i, &poison, sizeof poison);
+    free(is_element);
+    if (!intact)
+        printf("%s: cells outside of the tensor were written\n", t->name);
+    return intact;
+}
+
+/* ---- comparison ---- */
+
+static bool same(float got, double want, double tolerance)
+{
+    if (isnan(want))
+        return isnan(got);
+    if (isinf(want) || isinf(got))
+        return (double)got == want;
+    return fabs((double)got - want) <= tolerance; /* false for NaN */
+}
+
+static void print_element(const num_tensor *t, int64_t i, double want, double tolerance,
+                          const char *what)
+{
+    int64_t index[NUM_MAX_RANK], rest = i;
+
+    for (int d = t->rank - 1; d >= 0; d--) {
+        index[d] = rest % t->extent[d];
+        rest /= t->extent[d];
+    }
+    printf("%s: %s[", what, t->name);
+    for (int d = 0; d < t->rank; d++)
+        printf("%s%lld", d ? ", " : "", (long long)index[d]);
+    printf("] is %.9g, not %.9g +- %.3g\n", (double)*num_at(t, i), want, tolerance);
+}
+
+int num_compare(const num_tensor *got, const double *want, const double *tolerance,
+                const char *what)
+{
+    int bad = 0;
+
+    for (int64_t i = 0, n = num_elements(got); i < n; i++) {
+        if (same(*num_at(got, i), want[i], tolerance[i]))
+            continue;
+        if (++bad <= 3)
+            print_element(got, i, want[i], tolerance[i], what);
+    }
+    if (bad)
+        printf("%s: %d of %lld elements of %s differ\n", what, bad, (long long)num_elements(got),
+               got->name);
+    return bad;
+}
+
+double num_worst(const num_tensor *got, const double *want)
+{
+    double worst = 0.0;
+
+    for (int64_t i = 0, n = num_elements(got); i < n; i++) {
+        double error = fabs((double)*num_at(got, i) - want[i]);
+
+        if ((double)*num_at(got, i) != want[i] && !(error <= worst))
+            worst = error;
+    }
+    return worst;
+}

@@ -1,0 +1,82 @@
+#ifndef TW_NUMERIC_CASE_H
+#define TW_NUMERIC_CASE_H
+/* What numeric tests share: tensors against guard pages, random inputs, comparison element by
+ * element. Only the public interface is used, so the same case runs on every device.
+ *
+ * A tensor lies between two pages that cannot be touched, flush with one of them; an input cannot
+ * be written. All cells that belong to no element, and all cells of an output, start as one NaN
+ * with a pattern of its own: reading padding shows in the result, and writing it is found after
+ * the launch (num_padding_intact). */
+#include "tilewright.h"
+
+/* ---- devices and kernels ---- */
+
+typedef struct num_device {
+    const char *label; /* "interp", "cpu-avx2": for messages */
+    tw_context *cx;
+    tw_device *dev;
+} num_device;
+
+/* target: a code path, or NULL for the device's own choice. False, and a line that says so, when
+ * this machine cannot run it; aborts the test on any other failure. */
+bool num_open(num_device *d, const char *spec, const char *target);
+void num_close(num_device *d);
+tw_kernel *num_load(num_device *d, const char *path);
+/* Aborts the test with the library's message when st is not TW_OK. */
+void num_must(tw_status st, const char *what);
+
+/* ---- random numbers: the same on every machine ---- */
+
+typedef struct num_random {
+    uint64_t state;
+} num_random;
+double num_uniform(num_random *r); /* in (0, 1) */
+double num_normal(num_random *r);
+int64_t num_below(num_random *r, int64_t n);
+
+/* ---- tensors ---- */
+
+enum num_layout {
+    NUM_DENSE,
+    NUM_PADDED,     /* room between rows and behind each outer slice                     */
+    NUM_SWAPPED,    /* dimensions 1 and 2 change places in memory: (B, S, H, D) as (B, H, S, D) */
+    NUM_TRANSPOSED, /* the last two dimensions change places: inner stride is not 1      */
+    NUM_SPREAD,     /* inner stride 3                                                    */
+    NUM_MISALIGNED, /* dense, from an address that is 4 beyond a multiple of 16          */
+    NUM_BROADCAST,  /* inputs: the outermost dimension has stride 0                      */
+    NUM_LAYOUTS
+};
+enum num_place { NUM_AT_END, NUM_AT_START };
+#define NUM_MAX_RANK 4
+
+typedef struct num_tensor {
+    const char *name;
+    int rank;
+    int64_t extent[NUM_MAX_RANK], stride[NUM_MAX_RANK]; /* in elements */
+    float *base;
+    DLTensor dl; /* of the same */
+    unsigned char *map;
+    size_t map_bytes, page;
+} num_tensor;
+
+void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
+               enum num_layout layout, enum num_place place);
+void num_free(num_tensor *t);
+int64_t num_elements(const num_tensor *t);
+/* Element number i in row-major order. */
+float *num_at(const num_tensor *t, int64_t i);
+void num_fill(num_tensor *t, num_random *r, double sigma);
+/* From now on a write to t faults. */
+void num_protect(num_tensor *t);
+bool num_padding_intact(const num_tensor *t);
+
+/* ---- comparison ---- */
+
+/* Every element of got against want, each within its own tolerance; NaN only where NaN is wanted,
+ * infinities exactly. The first few that differ are printed under `what`. Returns how many do. */
+int num_compare(const num_tensor *got, const double *want, const double *tolerance,
+                const char *what);
+/* The largest absolute difference. */
+double num_worst(const num_tensor *got, const double *want);
+
+#endif

@@ -1,0 +1,328 @@
+#include "tests/support/numeric_kernels.h"
+#include "kernels/kernel_refs.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double ulp = 0x1p-24;
+
+bool subject_open(num_subject *s, const char *spec, const char *target, const char *name,
+                  uint64_t seed)
+{
+    char path[64];
+
+    memset(s, 0, sizeof *s);
+    snprintf(path, sizeof path, "kernels/%s.tw", name);
+    if (!num_open(&s->device, spec, target))
+        return false;
+    s->kernel = num_load(&s->device, path);
+    s->options = (tw_launch_options)TW_LAUNCH_OPTIONS_INIT;
+    s->random.state = seed;
+    printf("%s on %s, seed %llu\n", name, s->device.label, (unsigned long long)seed);
+    return true;
+}
+
+void subject_close(num_subject *s)
+{
+    printf("%s: %d cases, %d failed\n", s->device.label, s->cases, s->failures);
+    fflush(stdout);
+    tw_kernel_destroy(s->kernel);
+    num_close(&s->device);
+    ck_assert_int_gt(s->cases, 0);
+    ck_assert_int_eq(s->failures, 0);
+}
+
+static ref_tensor ref_of(const num_tensor *t)
+{
+    ref_tensor r = {.at = t->base};
+
+    memcpy(r.extent, t->extent, sizeof t->extent);
+    memcpy(r.stride, t->stride, sizeof t->stride);
+    return r;
+}
+
+static double *doubles(int64_t n)
+{
+    double *p = calloc(n > 0 ? (size_t)n : 1, sizeof *p);
+
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+/* A tensor of the magnitudes of t's elements. */
+static void copy_magnitudes(num_tensor *dst, const num_tensor *t)
+{
+    num_alloc(dst, t->name, t->rank, t->extent, NUM_DENSE, NUM_AT_END);
+    for (int64_t i = 0, n = num_elements(t); i < n; i++)
+        *num_at(dst, i) = fabsf(*num_at(t, i));
+}
+
+static void count(num_subject *s, bool failed)
+{
+    s->cases++;
+    s->failures += failed;
+}
+
+static void launch(num_subject *s, const tw_arg *args, size_t n, const char *config)
+{
+    tw_launch_options options = s->options;
+
+    options.config = config;
+    num_must(tw_launch_with(s->kernel, s->device.dev, NULL, args, n, &options), "launch");
+}
+
+/* ---- attention ---- */
+
+void attention_alloc(attention_tensors *t, const attention_case *c, enum num_place place)
+{
+    num_alloc(&t->q, "q", 4, (int64_t[]){c->B, c->H, c->M, c->D}, c->q, place);
+    num_alloc(&t->k, "k", 4, (int64_t[]){c->B, c->HK, c->N, c->D}, c->k, place);
+    num_alloc(&t->v, "v", 4, (int64_t[]){c->B, c->HK, c->N, c->DV}, c->v, place);
+    num_alloc(&t->o, "o", 4, (int64_t[]){c->B, c->H, c->M, c->DV}, c->o, place);
+    num_alloc(&t->lse, "lse", 3, (int64_t[]){c->B, c->H, c->M}, c->o, place);
+}
+
+void attention_free(attention_tensors *t)
+{
+    num_free(&t->q);
+    num_free(&t->k);
+    num_free(&t->v);
+    num_free(&t->o);
+    num_free(&t->lse);
+}
+
+void attention_launch(num_subject *s, const attention_case *c, attention_tensors *t)
+{
+    tw_arg args[8];
+    size_t n = 0;
+
+    num_protect(&t->q);
+    num_protect(&t->k);
+    num_protect(&t->v);
+    args[n++] = TW_TENSOR("q", &t->q.dl);
+    args[n++] = TW_TENSOR("k", &t->k.dl);
+    args[n++] = TW_TENSOR("v", &t->v.dl);
+    args[n++] = TW_TENSOR("o", &t->o.dl);
+    args[n++] = TW_TENSOR("lse", &t->lse.dl);
+    args[n++] = TW_BOOL("CAUSAL", c->causal);
+    if (c->scale != 0.0)
+        args[n++] = TW_F32("scale", (double)(float)c->scale);
+    if (c->has_offset)
+        args[n++] = TW_INT("offset", c->offset);
+    launch(s, args, n, c->config);
+}
+
+static double longest_row(const num_tensor *t)
+{
+    double longest = 0.0;
+    int64_t n = t->extent[t->rank - 1], rows = n ? num_elements(t) / n : 0;
+
+    for (int64_t i = 0; i < rows; i++) {
+        double squares = 0.0;
+
+        for (int64_t j = 0; j < n; j++)
+            squares += (double)*num_at(t, i * n + j) * (double)*num_at(t, i * n + j);
+        longest = squares > longest ? squares : longest;
+    }
+    return sqrt(longest);
+}
+
+static attention_problem problem_of(const attention_case *c, const attention_tensors *t)
+{
+    double scale = c->scale != 0.0 ? (double)(float)c->scale : 1.0 / sqrt((double)c->D);
+
+    return (attention_problem){.q = ref_of(&t->q),
+                               .k = ref_of(&t->k),
+                               .v = ref_of(&t->v),
+                               .scale = scale,
+                               .causal = c->causal,
+                               .offset = c->has_offset ? c->offset : c->N - c->M};
+}
+
+/* o and lse come in with sum p |v| and lse, and leave with tolerances. */
+static void attention_tolerances(const attention_case *c, const attention_tensors *t, double scale,
+                                 double *o, double *lse)
+{
+    double size = scale * longest_row(&t->q) * longest_row(&t->k);
+    double score = (sqrt((double)c->D) + 4.0) * size, sum = sqrt((double)c->N) + 8.0;
+
+    for (int64_t i = 0, n = num_elements(&t->o); i < n; i++)
+        o[i] *= 4.0 * ulp * (2.0 * score + sum);
+    for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++)
+        lse[i] = 4.0 * ulp * (score + sum + fabs(lse[i]));
+}
+
+static void describe_attention(char *text, size_t size, const num_subject *s,
+                               const attention_case *c)
+{
+    char offset[32] = "";
+
+    if (c->has_offset)
+        snprintf(offset, sizeof offset, " offset=%lld", (long long)c->offset);
+    snprintf(text, size,
+             "%s: B=%lld H=%lld HK=%lld M=%lld N=%lld D=%lld DV=%lld%s%s layouts=%d%d%d%d %s",
+             s->device.label, (long long)c->B, (long long)c->H, (long long)c->HK, (long long)c->M,
+             (long long)c->N, (long long)c->D, (long long)c->DV, c->causal ? " causal" : "", offset,
+             (int)c->q, (int)c->k, (int)c->v, (int)c->o, c->config ? c->config : "");
+}
+
+void attention_compare(num_subject *s, const attention_case *c, attention_tensors *t)
+{
+    int64_t no = num_elements(&t->o), nlse = num_elements(&t->lse);
+    double *o = doubles(no), *lse = doubles(nlse), *o_tol = doubles(no), *lse_tol = doubles(nlse);
+    attention_problem p = problem_of(c, t);
+    num_tensor size_v;
+    char what[256];
+
+    attention_fwd_ref(&p, o, lse);
+    copy_magnitudes(&size_v, &t->v);
+    p.v = ref_of(&size_v);
+    attention_fwd_ref(&p, o_tol, lse_tol);
+    num_free(&size_v);
+    attention_tolerances(c, t, p.scale, o_tol, lse_tol);
+    attention_launch(s, c, t);
+    describe_attention(what, sizeof what, s, c);
+    bool failed = num_compare(&t->o, o, o_tol, what) != 0;
+    failed |= num_compare(&t->lse, lse, lse_tol, what) != 0;
+    failed |= !num_padding_intact(&t->o) || !num_padding_intact(&t->lse);
+    count(s, failed);
+    free(o);
+    free(lse);
+    free(o_tol);
+    free(lse_tol);
+}
+
+void attention_check(num_subject *s, const attention_case *c, enum num_place place)
+{
+    double sigma = c->sigma != 0.0 ? c->sigma : 1.0;
+    attention_tensors t;
+
+    attention_alloc(&t, c, place);
+    num_fill(&t.q, &s->random, sigma);
+    num_fill(&t.k, &s->random, sigma);
+    num_fill(&t.v, &s->random, 1.0);
+    attention_compare(s, c, &t);
+    attention_free(&t);
+}
+
+/* ---- matmul ---- */
+
+void matmul_check(num_subject *s, int64_t m, int64_t n, int64_t k, const enum num_layout layout[3],
+                  const char *config, enum num_place place)
+{
+    double *want = doubles(m * n), *tolerance = doubles(m * n);
+    num_tensor a, b, c, size_a, size_b;
+    char what[160];
+
+    num_alloc(&a, "a", 2, (int64_t[]){m, k}, layout[0], place);
+    num_alloc(&b, "b", 2, (int64_t[]){k, n}, layout[1], place);
+    num_alloc(&c, "c", 2, (int64_t[]){m, n}, layout[2], place);
+    num_fill(&a, &s->random, 1.0);
+    num_fill(&b, &s->random, 1.0);
+    num_protect(&a);
+    num_protect(&b);
+    copy_magnitudes(&size_a, &a);
+    copy_magnitudes(&size_b, &b);
+    ref_tensor ra = ref_of(&a), rb = ref_of(&b), rsa = ref_of(&size_a), rsb = ref_of(&size_b);
+    matmul_ref(&ra, &rb, want);
+    matmul_ref(&rsa, &rsb, tolerance);
+    for (int64_t i = 0; i < m * n; i++)
+        tolerance[i] *= 4.0 * ulp * (sqrt((double)k) + 2.0);
+    launch(s, (tw_arg[]){TW_TENSOR("a", &a.dl), TW_TENSOR("b", &b.dl), TW_TENSOR("c", &c.dl)}, 3,
+           config);
+    snprintf(what, sizeof what, "%s: M=%lld N=%lld K=%lld layouts=%d%d%d %s", s->device.label,
+             (long long)m, (long long)n, (long long)k, (int)layout[0], (int)layout[1],
+             (int)layout[2], config ? config : "");
+    bool failed = num_compare(&c, want, tolerance, what) != 0;
+    count(s, failed || !num_padding_intact(&c));
+    num_free(&a);
+    num_free(&b);
+    num_free(&c);
+    num_free(&size_a);
+    num_free(&size_b);
+    free(want);
+    free(tolerance);
+}
+
+/* ---- softmax ---- */
+
+static double row_range(const num_tensor *x, int64_t row)
+{
+    int64_t n = x->extent[1];
+    double low = INFINITY, high = -INFINITY;
+
+    for (int64_t j = 0; j < n; j++) {
+        double v = (double)*num_at(x, row * n + j);
+
+        if (isfinite(v)) {
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+        }
+    }
+    return high > low ? high - low : 0.0;
+}
+
+void softmax_check(num_subject *s, int64_t m, int64_t n, double sigma,
+                   const enum num_layout layout[2], const char *config, enum num_place place)
+{
+    double *want = doubles(m * n), *tolerance = doubles(m * n);
+    num_tensor x, y;
+    char what[160];
+
+    num_alloc(&x, "x", 2, (int64_t[]){m, n}, layout[0], place);
+    num_alloc(&y, "y", 2, (int64_t[]){m, n}, layout[1], place);
+    num_fill(&x, &s->random, sigma);
+    num_protect(&x);
+    ref_tensor rx = ref_of(&x);
+    softmax_ref(&rx, want);
+    for (int64_t i = 0; i < m; i++) {
+        double relative = 4.0 * ulp * (2.0 * row_range(&x, i) + sqrt((double)n) + 8.0);
+
+        for (int64_t j = 0; j < n; j++)
+            tolerance[i * n + j] = relative * want[i * n + j] + 0x1p-126;
+    }
+    launch(s, (tw_arg[]){TW_TENSOR("x", &x.dl), TW_TENSOR("y", &y.dl)}, 2, config);
+    snprintf(what, sizeof what, "%s: M=%lld N=%lld layouts=%d%d %s", s->device.label, (long long)m,
+             (long long)n, (int)layout[0], (int)layout[1], config ? config : "");
+    bool failed = num_compare(&y, want, tolerance, what) != 0;
+    count(s, failed || !num_padding_intact(&y));
+    num_free(&x);
+    num_free(&y);
+    free(want);
+    free(tolerance);
+}
+
+/* ---- vector add ---- */
+
+void vector_add_check(num_subject *s, int64_t n, const enum num_layout layout[3],
+                      const char *config, enum num_place place)
+{
+    double *want = doubles(n), *tolerance = doubles(n);
+    num_tensor a, b, c;
+    char what[96];
+
+    num_alloc(&a, "a", 1, &n, layout[0], place);
+    num_alloc(&b, "b", 1, &n, layout[1], place);
+    num_alloc(&c, "c", 1, &n, layout[2], place);
+    num_fill(&a, &s->random, 1.0);
+    num_fill(&b, &s->random, 1e6);
+    num_protect(&a);
+    num_protect(&b);
+    ref_tensor ra = ref_of(&a), rb = ref_of(&b);
+    vector_add_ref(&ra, &rb, want);
+    for (int64_t i = 0; i < n; i++)
+        want[i] = (float)want[i];
+    launch(s, (tw_arg[]){TW_TENSOR("a", &a.dl), TW_TENSOR("b", &b.dl), TW_TENSOR("c", &c.dl)}, 3,
+           config);
+    snprintf(what, sizeof what, "%s: N=%lld layouts=%d%d%d %s", s->device.label, (long long)n,
+             (int)layout[0], (int)layout[1], (int)layout[2], config ? config : "");
+    bool failed = num_compare(&c, want, tolerance, what) != 0;
+    count(s, failed || !num_padding_intact(&c));
+    num_free(&a);
+    num_free(&b);
+    num_free(&c);
+    free(want);
+    free(tolerance);
+}

@@ -1,0 +1,59 @@
+#ifndef TW_NUMERIC_KERNELS_H
+#define TW_NUMERIC_KERNELS_H
+/* Cases of the kernels in kernels/, each checked element by element against its float64 reference.
+ *
+ * Tolerances. Let u = 2^-24. A sum of K terms, added in any order, is off by about
+ * sqrt(K) u A, where A is the sum of the terms' magnitudes; all tolerances are four times what
+ * such errors add up to:
+ *   matmul      (sqrt(K) + 2) u A,  A = sum |a b| of that element
+ *   softmax     (2 range + sqrt(N) + 8) u y,  range = largest - smallest finite x of the row
+ *   attention   e = (sqrt(D) + 4) u S for a score, S = scale max|q| max|k| over all rows;
+ *               lse: e + (sqrt(N) + 8) u + u |lse|
+ *               o:   (2 e + (sqrt(N) + 8) u) A,  A = sum p |v| of that element
+ * and vector_add is exact. */
+#include "tests/support/numeric_case.h"
+
+typedef struct attention_case {
+    int64_t B, H, HK, M, N, D, DV;
+    bool causal, has_offset;
+    int64_t offset;
+    double scale; /* 0: the kernel's default */
+    double sigma; /* of q and k; 0: 1 */
+    enum num_layout q, k, v, o;
+    const char *config; /* NULL: the default */
+} attention_case;
+
+/* A kernel under test and what it runs on. */
+typedef struct num_subject {
+    num_device device;
+    tw_kernel *kernel;
+    num_random random;
+    tw_launch_options options;
+    int cases, failures;
+} num_subject;
+
+/* Opens the device and loads kernels/NAME.tw; prints the seed. False when the machine cannot. */
+bool subject_open(num_subject *s, const char *spec, const char *target, const char *name,
+                  uint64_t seed);
+/* Prints how many cases ran and fails the test when one of them failed. */
+void subject_close(num_subject *s);
+
+void attention_check(num_subject *s, const attention_case *c, enum num_place place);
+void matmul_check(num_subject *s, int64_t m, int64_t n, int64_t k, const enum num_layout layout[3],
+                  const char *config, enum num_place place);
+void softmax_check(num_subject *s, int64_t m, int64_t n, double sigma,
+                   const enum num_layout layout[2], const char *config, enum num_place place);
+void vector_add_check(num_subject *s, int64_t n, const enum num_layout layout[3],
+                      const char *config, enum num_place place);
+
+/* The pieces, for cases with inputs of their own. */
+typedef struct attention_tensors {
+    num_tensor q, k, v, o, lse;
+} attention_tensors;
+void attention_alloc(attention_tensors *t, const attention_case *c, enum num_place place);
+void attention_free(attention_tensors *t);
+void attention_launch(num_subject *s, const attention_case *c, attention_tensors *t);
+/* Launches and compares with the reference; counts. */
+void attention_compare(num_subject *s, const attention_case *c, attention_tensors *t);
+
+#endif
