@@ -20,8 +20,11 @@ bool irp_fail(ir_parser *p, span where, enum diag_id id, const char *text)
 
 bool irp_expected(ir_parser *p, const char *what)
 {
-    if (p->t.kind != IRT_BAD)
-        diag_add(p->lx.diags, DIAG_IR_SYNTAX, p->t.where, "%s is expected here", what);
+    if (p->t.kind == IRT_BAD)
+        return false;
+    diag *d = diag_add(p->lx.diags, DIAG_IR_SYNTAX, p->t.where, "%s is expected here", what);
+    if (p->t.kind == IRT_LAYOUT)
+        diag_hint(p->lx.diags, d, "'#' and a space start a comment");
     return false;
 }
 
