@@ -1,0 +1,185 @@
+#include "compiler/passes/pipeline.h"
+#include "compiler/base/error.h"
+#include "compiler/base/guard.h"
+#include "compiler/ir/irtext.h"
+#include <string.h>
+#include <time.h>
+
+#define PASS(name, help) tw_status pass_##name(pass_cx *cx, ir_module *m);
+#define STEP(name)
+#include "compiler/passes/passes.def"
+
+typedef struct pass_row {
+    const char *name, *help;
+    pass_fn run;
+} pass_row;
+
+static const pass_row rows[] = {
+#define PASS(name, help) {#name, help, pass_##name},
+#define STEP(name)
+#include "compiler/passes/passes.def"
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static const char *const steps[] = {
+#define PASS(name, help)
+#define STEP(name) #name,
+#include "compiler/passes/passes.def"
+};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+typedef struct pipeline {
+    ir_module *m;
+    diag_list *diags;
+    const pipeline_options *options; /* or NULL */
+    arena *scratch;
+    const char *only; /* run this pass, or NULL: all steps */
+} pipeline;
+
+static const pass_row *row_of(const char *name)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(const pipeline *p, const char *heading, const char *text)
+{
+    if (p->options && p->options->text)
+        p->options->text(p->options->user, heading, text);
+}
+
+static void dump(const pipeline *p, const pass_row *row, uint32_t changes)
+{
+    const char *what = p->options ? p->options->dump : NULL;
+    strbuf heading, text;
+
+    if (!what || !(strcmp(what, row->name) == 0 || (changes && strcmp(what, "changed") == 0)))
+        return;
+    sb_init(&heading, p->scratch);
+    sb_init(&text, p->scratch);
+    sb_fmt(&heading, "after %s (%u changes)", row->name, changes);
+    ir_print(&text, p->m, 0);
+    say(p, heading.s, text.s);
+}
+
+static void report_time(const pipeline *p, const pass_row *row, double seconds)
+{
+    strbuf text;
+
+    if (!p->options || !p->options->time)
+        return;
+    sb_init(&text, p->scratch);
+    sb_fmt(&text, "%8.3f ms  %s", 1e3 * seconds, row->name);
+    say(p, "time", text.s);
+}
+
+static bool verifies(const pipeline *p)
+{
+#ifndef NDEBUG
+    (void)p;
+    return true;
+#else
+    return p->options && p->options->verify_each;
+#endif
+}
+
+static tw_status verify(const pipeline *p, const pass_row *row)
+{
+    diag_list broken;
+    strbuf text;
+
+    if (!verifies(p))
+        return TW_OK;
+    diag_init(&broken, p->scratch);
+    if (ir_verify(p->m, &broken))
+        return TW_OK;
+    sb_init(&text, p->scratch);
+    diag_render(&broken, &text, 0);
+    return error_set(TW_E_INTERNAL, "pass %s broke the IR:\n%s", row->name, text.s);
+}
+
+static tw_status run_pass(pipeline *p, const pass_row *row)
+{
+    pass_cx cx = {.scratch = p->scratch, .diags = p->diags};
+    arena_mark mark = arena_save(p->scratch);
+    double start = now();
+    tw_status st = row->run(&cx, p->m);
+    double seconds = now() - start;
+
+    if (st == TW_OK) {
+        report_time(p, row, seconds);
+        dump(p, row, cx.changes);
+        st = verify(p, row);
+    }
+    arena_rewind(p->scratch, mark);
+    return st;
+}
+
+static tw_status run_steps(void *arg)
+{
+    pipeline *p = arg;
+
+    if (p->only)
+        return run_pass(p, row_of(p->only));
+    for (size_t i = 0; i < STEPS; i++) {
+        tw_status st = run_pass(p, row_of(steps[i]));
+        if (st != TW_OK)
+            return st;
+    }
+    return TW_OK;
+}
+
+/* The scratch arena must not be lost when a pass throws. */
+static tw_status run_guarded(pipeline *p)
+{
+    arena scratch;
+
+    arena_init(&scratch);
+    p->scratch = &scratch;
+    tw_status st = guard_run(run_steps, p);
+    arena_release(&scratch);
+    return st;
+}
+
+tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options)
+{
+    pipeline p = {.m = m, .diags = diags, .options = options};
+
+    return run_guarded(&p);
+}
+
+tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
+                            const pipeline_options *options)
+{
+    pipeline p = {.m = m, .diags = diags, .options = options, .only = pass};
+
+    if (!row_of(pass))
+        return error_set(TW_E_ARG, "there is no pass '%s'", pass);
+    return run_guarded(&p);
+}
+
+size_t pipeline_pass_count(void)
+{
+    return ROWS;
+}
+
+const char *pipeline_pass_name(size_t i)
+{
+    return i < ROWS ? rows[i].name : NULL;
+}
+
+const char *pipeline_pass_help(size_t i)
+{
+    return i < ROWS ? rows[i].help : NULL;
+}
