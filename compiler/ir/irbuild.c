@@ -73,7 +73,8 @@ static ir_block *new_block(ir_fn *fn, ir_op *owner)
 
 static void add_block_arg(ir_fn *fn, ir_block *blk, ir_type t, const char *name)
 {
-    ir_val v = new_value(fn, (ir_value){.type = t, .block = blk, .index = blk->nargs, .name = name});
+    ir_val v =
+        new_value(fn, (ir_value){.type = t, .block = blk, .index = blk->nargs, .name = name});
 
     if (!blk->nargs++)
         blk->arg = v;
@@ -410,9 +411,15 @@ ir_op *ir_if(ir_builder *b, ir_val cond, const ir_type *types, int n)
 {
     ir_op *op = build_control(b, OP_IF, &cond, 1, 2);
 
+    ir_if_results(b, op, types, n);
+    return op;
+}
+
+void ir_if_results(ir_builder *b, ir_op *op, const ir_type *types, int n)
+{
+    ICHECK(op->code == OP_IF && !op->nres, "results are given once, to an if");
     for (int i = 0; i < n; i++)
         add_result(b, op, types[i]);
-    return op;
 }
 
 void ir_yield(ir_builder *b, const ir_val *v, int n)

@@ -14,7 +14,7 @@ typedef struct ir_builder {
 
 ir_module *ir_module_new(arena *a, intern *names);
 ir_fn *ir_fn_new(ir_module *m, const char *name); /* the caller sets m->kernel or m->launch */
-/* Parameters first, then the body: ir_fn_begin makes the body block with one argument a parameter. */
+/* Parameters first, then the body: ir_fn_begin makes its block with one argument a parameter. */
 /* name may be NULL for a constant: equal ones are then one dimension. */
 int ir_add_dim(ir_fn *fn, const char *name, bool is_const, int64_t value);
 int ir_add_param(ir_fn *fn, ir_param p);
@@ -56,6 +56,8 @@ void ir_assert(ir_builder *b, ir_val cond, const char *text);
 ir_op *ir_for(ir_builder *b, ir_val lo, ir_val hi, ir_val step, const ir_val *init, int n);
 ir_op *ir_while(ir_builder *b, const ir_val *init, int n);
 ir_op *ir_if(ir_builder *b, ir_val cond, const ir_type *types, int n);
+/* Gives an if that was built with none its results, once its regions are filled. */
+void ir_if_results(ir_builder *b, ir_op *op, const ir_type *types, int n);
 void ir_yield(ir_builder *b, const ir_val *v, int n);
 void ir_condition(ir_builder *b, ir_val cond, const ir_val *pass, int n);
 void ir_return(ir_builder *b, const ir_val *v, int n);

@@ -77,7 +77,8 @@ static ir_token name_token(ir_lexer *lx, enum ir_token_kind kind, uint32_t lo)
         lx->at++;
     if (lx->at == start)
         return bad(lx, lo, "a name is expected here");
-    return (ir_token){.kind = kind, .where = from(lx, lo),
+    return (ir_token){.kind = kind,
+                      .where = from(lx, lo),
                       .s = intern_mem(lx->names, lx->src->text + start, lx->at - start)};
 }
 
@@ -102,7 +103,8 @@ static long clamp_exponent(long e)
     return e > most ? most : e < -most ? -most : e;
 }
 
-/* Rewritten as digits and an exponent: strtod takes the decimal point from the application's locale. */
+/* Rewritten as digits and an exponent: strtod takes the decimal point from the application's
+ * locale. */
 static double decimal(const char *text)
 {
     char digits[MAX_DIGITS + 32];
@@ -252,8 +254,17 @@ ir_token ir_lex(ir_lexer *lx)
         return sigil(lx, IRT_FUNCTION, lo);
     case '#':
         return sigil(lx, IRT_LAYOUT, lo);
-    case '(': case ')': case '[': case ']': case '{': case '}': case '<': case '>':
-    case ',': case ':': case '=':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case '<':
+    case '>':
+    case ',':
+    case ':':
+    case '=':
         lx->at++;
         return (ir_token){.kind = IRT_PUNCT, .where = from(lx, lo), .i = c};
     default:

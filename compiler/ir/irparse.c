@@ -1,4 +1,5 @@
-/* Text -> tile IR, by recursive descent over the grammar of docs/IR.md, through the builder only. */
+/* Text -> tile IR, by recursive descent over the grammar of docs/IR.md, through the builder only.
+ */
 #include "compiler/ir/irparse.h"
 #include "compiler/ir/irtext.h"
 #include <string.h>
@@ -138,7 +139,8 @@ bool irp_need_value(ir_parser *p, ir_val *v)
 
 bool irp_too_many(ir_parser *p, uint32_t n)
 {
-    return n >= IRP_MAX_LIST && !irp_fail(p, p->t.where, DIAG_LIMIT, "a list has at most 1024 entries");
+    return n >= IRP_MAX_LIST &&
+           !irp_fail(p, p->t.where, DIAG_LIMIT, "a list has at most 1024 entries");
 }
 
 /* ---- types ---- */

@@ -19,7 +19,8 @@ static bool parse_ints(ir_parser *p, ir_attr *x)
         return false;
     do {
         if (n == VIEW_MAX_RANK)
-            return irp_fail(p, p->t.where, DIAG_IR_SYNTAX, "a list of integers has at most 8 entries");
+            return irp_fail(p, p->t.where, DIAG_IR_SYNTAX,
+                            "a list of integers has at most 8 entries");
         if (!irp_need_int(p, INT64_MIN, INT64_MAX, &at[n++]))
             return false;
     } while (irp_take_punct(p, ','));
@@ -78,7 +79,8 @@ static bool parse_attr(ir_parser *p, enum ir_attr_kind kind, ir_attr *x)
 static bool parse_attrs(ir_parser *p, const ir_op_info *info, ir_attr *attrs)
 {
     for (int i = 0; i < OP_MAX_ATTRS && info->attr[i].kind; i++) {
-        if (!ir_attr_is_bare(info, i) && (!irp_need_word(p, info->attr[i].name) || !irp_need_punct(p, '=')))
+        if (!ir_attr_is_bare(info, i) &&
+            (!irp_need_word(p, info->attr[i].name) || !irp_need_punct(p, '=')))
             return false;
         if (!parse_attr(p, info->attr[i].kind, &attrs[i]))
             return false;
@@ -141,8 +143,8 @@ static bool fits(ir_parser *p, const statement *s, const val_list *args, const i
 
     if (op_result_type(p->fn, s->code, args->at, (int)args->n, attrs, type, &why))
         return true;
-    diag_add(p->lx.diags, DIAG_IR_OP, s->where, "'%s': %s%s", op_info(s->code)->name, why,
-             op_operand_types(p->lx.a, p->fn, args->at, (int)args->n));
+    diag_add(p->lx.diags, DIAG_IR_OP, s->where, "'%s' breaks a rule: %s%s", op_info(s->code)->name,
+             why, op_operand_types(p->lx.a, p->fn, args->at, (int)args->n));
     return false;
 }
 
@@ -256,11 +258,12 @@ static bool parse_while_args(ir_parser *p, const ir_op *op, binding_list *names)
     if (irp_take_punct(p, '(') && !parse_carried(p, names, NULL, &types))
         return false;
     if (names->n != op->nres)
-        return irp_fail(p, op->where, DIAG_IR_REGION, "both regions of while take the carried values");
+        return irp_fail(p, op->where, DIAG_IR_REGION,
+                        "both regions of while take the carried values");
     for (uint32_t i = 0; i < types.n; i++) {
         if (!type_equal(types.at[i], ir_type_of(p->fn, op->res + i)))
             return irp_fail(p, names->at[i].where, DIAG_IR_REGION,
-                        "both regions of while take the carried values");
+                            "both regions of while take the carried values");
     }
     return true;
 }
@@ -317,8 +320,8 @@ static bool parse_op_name(ir_parser *p, statement *s)
     for (int i = 0; i < OP_COUNT; i++)
         names[i] = op_info((enum ir_opcode)i)->name;
     const char *near = diag_nearest(p->t.s, names, OP_COUNT);
-    diag *d = diag_add(p->lx.diags, DIAG_IR_SYNTAX, p->t.where, "no operation is called '%s'",
-                       p->t.s);
+    diag *d =
+        diag_add(p->lx.diags, DIAG_IR_SYNTAX, p->t.where, "no operation is called '%s'", p->t.s);
     if (near)
         diag_hint(p->lx.diags, d, "did you mean '%s'?", near);
     return false;

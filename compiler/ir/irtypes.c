@@ -1,5 +1,5 @@
-/* Result types: what each op accepts and gives. The table of docs/IR.md as code; the builder and the
- * verifier both ask here. */
+/* Result types: what each op accepts and gives. The table of docs/IR.md as code; the builder and
+ * the verifier both ask here. */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/ireval.h"

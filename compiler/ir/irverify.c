@@ -21,10 +21,10 @@ static bool check_block(verifier *v, const ir_block *blk, const ir_op *owner);
 static bool reject(verifier *v, enum diag_id id, const ir_op *op, const char *text)
 {
     if (op)
-        diag_add(v->diags, id, op->where, "'%s': %s", op_info(op->code)->name, text);
+        diag_add(v->diags, id, op->where, "'%s' breaks a rule: %s", op_info(op->code)->name, text);
     else
-        diag_add(v->diags, id, (span){0}, "%s function: %s", v->is_launch ? "launch" : "kernel",
-                 text);
+        diag_add(v->diags, id, (span){0}, "the %s function breaks a rule: %s",
+                 v->is_launch ? "launch" : "kernel", text);
     return false;
 }
 
@@ -32,8 +32,7 @@ static bool reject(verifier *v, enum diag_id id, const ir_op *op, const char *te
 
 static bool type_in_level(ir_type t)
 {
-    return t.layout == 0 &&
-           (t.kind == TYPE_SCALAR || t.kind == TYPE_TILE || t.kind == TYPE_VIEW) &&
+    return t.layout == 0 && (t.kind == TYPE_SCALAR || t.kind == TYPE_TILE || t.kind == TYPE_VIEW) &&
            t.dtype < DT_COUNT;
 }
 
@@ -83,7 +82,8 @@ static bool check_types(verifier *v, const ir_op *op)
 
     if (!op_result_type(v->fn, op->code, op->args, op->nargs, op->attr, &inferred, &why) ||
         (one && !type_equal(inferred, declared) && (why = "the result has the wrong type"))) {
-        diag_add(v->diags, DIAG_IR_OP, op->where, "'%s': %s%s", op_info(op->code)->name, why,
+        diag_add(v->diags, DIAG_IR_OP, op->where, "'%s' breaks a rule: %s%s",
+                 op_info(op->code)->name, why,
                  op_operand_types(v->diags->a, v->fn, op->args, op->nargs));
         return false;
     }

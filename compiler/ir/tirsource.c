@@ -83,8 +83,11 @@ static sig_dim make_dim(const ir_fn *fn, int32_t dim, const int32_t *symbol_of)
 
 static sig_param make_param(const ir_fn *fn, const ir_param *p, const int32_t *symbol_of)
 {
-    sig_param q = {.name = p->name, .is_tensor = p->kind == PARAM_TENSOR,
-                   .direction = p->direction, .dtype = p->type.dtype, .dtype_const = -1,
+    sig_param q = {.name = p->name,
+                   .is_tensor = p->kind == PARAM_TENSOR,
+                   .direction = p->direction,
+                   .dtype = p->type.dtype,
+                   .dtype_const = -1,
                    .has_default = p->has_default};
 
     for (; q.is_tensor && q.rank < p->type.rank; q.rank++)

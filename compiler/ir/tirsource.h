@@ -1,7 +1,8 @@
 #ifndef TW_IR_TIRSOURCE_H
 #define TW_IR_TIRSOURCE_H
-/* Tile IR text -> kernel_source. What a .tir file holds is lowered already: the signature comes from
- * the module, has no compile-time parameters and no tuning space, and every lowering is a copy. */
+/* Tile IR text -> kernel_source. What a .tir file holds is lowered already: the signature comes
+ * from the module, has no compile-time parameters and no tuning space, and every lowering is a
+ * copy. */
 #include "compiler/ir/irsource.h"
 
 /* TW_E_SOURCE with diagnostics (also for a file without a launch function), TW_E_LIMIT, TW_E_NOMEM.

@@ -13,10 +13,13 @@ static ir_fn *small_fn(void)
     ir_fn *fn = m->kernel = ir_fn_new(m, "f");
     int rows = ir_add_dim(fn, "M", false, 0), columns = ir_add_dim(fn, NULL, true, 8);
 
-    ir_add_param(fn, (ir_param){.kind = PARAM_TENSOR, .name = "x", .type = type_view(DT_F32, 2),
+    ir_add_param(fn, (ir_param){.kind = PARAM_TENSOR,
+                                .name = "x",
+                                .type = type_view(DT_F32, 2),
                                 .dim = {rows, columns}});
-    ir_add_param(fn, (ir_param){.kind = PARAM_DIM, .name = "m", .type = type_scalar(DT_I32),
-                                .symbol = rows});
+    ir_add_param(
+        fn,
+        (ir_param){.kind = PARAM_DIM, .name = "m", .type = type_scalar(DT_I32), .symbol = rows});
     ir_fn_begin(fn);
     return fn;
 }

@@ -14,8 +14,10 @@ static const wrong_text statements[] = {
     {DIAG_IR_NAME, "%a = neg %b : f32", "'%b' is not defined before this"},
     {DIAG_IR_NAME, "%a = neg %a : f32", "not defined before"},
     {DIAG_IR_NAME, "%s = neg %s : f32", "'%s' is defined already"},
-    {DIAG_IR_NAME, "%c = const.i 1 : i1\nif %c {\n%q = neg %s : f32\nyield } else {\n%r = neg %q : f32\n"
-                   "yield }", "its block has ended"},
+    {DIAG_IR_NAME,
+     "%c = const.i 1 : i1\nif %c {\n%q = neg %s : f32\nyield } else {\n%r = neg %q : f32\n"
+     "yield }",
+     "its block has ended"},
     {DIAG_IR_OP, "%a = add %s, %n : f32", "operands have one type; operands: f32, i32"},
     {DIAG_IR_OP, "%a = add %s : f32", "number of operands"},
     {DIAG_IR_OP, "%a = add %s, %s : f64", "'add' gives f32 here, not f64"},
@@ -51,12 +53,18 @@ static const wrong_text statements[] = {
      "shape of the other operands"},
     {DIAG_IR_OP, "%a = splat %s : f32[4]\n%b = dot %a, %a, %a : f32[4]", "rank 2"},
     {DIAG_IR_OP, "%a = splat %s : f32[4, 8]\n%b = dot %a, %a, %a : f32[4, 8]", "inner extents"},
-    {DIAG_IR_OP, "%a = splat %s : f32[4, 4]\n%c = splat %n : i32[4, 4]\n"
-                 "%b = dot %a, %a, %c : i32[4, 4]", "accumulator is f32"},
-    {DIAG_IR_OP, "%a = splat %s : f32[4, 4]\n%c = splat %s : f32[4, 8]\n"
-                 "%b = dot %a, %a, %c : f32[4, 8]", "rows of the first"},
-    {DIAG_IR_OP, "%a = splat %s : f32[4, 4]\n%c = splat %n : i32[4, 4]\n"
-                 "%b = dot %a, %c, %a : f32[4, 4]", "factors of dot"},
+    {DIAG_IR_OP,
+     "%a = splat %s : f32[4, 4]\n%c = splat %n : i32[4, 4]\n"
+     "%b = dot %a, %a, %c : i32[4, 4]",
+     "accumulator is f32"},
+    {DIAG_IR_OP,
+     "%a = splat %s : f32[4, 4]\n%c = splat %s : f32[4, 8]\n"
+     "%b = dot %a, %a, %c : f32[4, 8]",
+     "rows of the first"},
+    {DIAG_IR_OP,
+     "%a = splat %s : f32[4, 4]\n%c = splat %n : i32[4, 4]\n"
+     "%b = dot %a, %c, %a : f32[4, 4]",
+     "factors of dot"},
     {DIAG_IR_OP, "%a = reduce_max %s axis=0 : f32", "a tile of numbers"},
     {DIAG_IR_OP, "%a = splat %s : f32[4]\n%b = reduce_sum %a axis=1 : f32", "axis is one"},
     {DIAG_IR_OP, "%a = load %s, %n extent=[4] inside=0 : f32[4]", "first operand is a view"},
@@ -69,7 +77,8 @@ static const wrong_text statements[] = {
     {DIAG_IR_OP, "for %i = %n to %n step %s {\nyield }", "bounds and the step"},
     {DIAG_IR_OP, "for %i = %n to %n step %n iter (%v = %x : view<f32, 1>) {\nyield %v }",
      "carried values are scalars or tiles"},
-    {DIAG_IR_OP, "for %i = %n to %n step %n iter (%v = %s : f64) {\nyield %v }", "type of its start"},
+    {DIAG_IR_OP, "for %i = %n to %n step %n iter (%v = %s : f64) {\nyield %v }",
+     "type of its start"},
     {DIAG_IR_OP, "if %n {\nyield } else {\nyield }", "an i1 scalar"},
     {DIAG_IR_OP, "assert %n \"n\"", "an i1 scalar"},
     {DIAG_IR_REGION, "%r = for %i = %n to %n step %n iter (%v = %s : f32) {\nyield }",
@@ -78,17 +87,21 @@ static const wrong_text statements[] = {
      "one value of its type for each result"},
     {DIAG_IR_REGION, "%c = const.i 1 : i1\n%r = if %c : f32 {\nyield %s } else {\nyield }",
      "one value of its type for each result"},
-    {DIAG_IR_REGION, "%c = const.i 1 : i1\n%r = if %c : view<f32, 1> {\nyield %x } else {\nyield %x }",
-     NULL},
-    {DIAG_IR_REGION, "%c = const.i 1 : i1\nwhile iter (%v = %s : f32) {\ncondition %c, %v } do {\nyield }",
+    {DIAG_IR_REGION,
+     "%c = const.i 1 : i1\n%r = if %c : view<f32, 1> {\nyield %x } else {\nyield %x }", NULL},
+    {DIAG_IR_REGION,
+     "%c = const.i 1 : i1\nwhile iter (%v = %s : f32) {\ncondition %c, %v } do {\nyield }",
      "take the carried values"},
-    {DIAG_IR_REGION, "%c = const.i 1 : i1\nwhile iter (%v = %s : f32) {\ncondition %c, %v } do (%w : i32) "
-                     "{\nyield %w }", "take the carried values"},
+    {DIAG_IR_REGION,
+     "%c = const.i 1 : i1\nwhile iter (%v = %s : f32) {\ncondition %c, %v } do (%w : i32) "
+     "{\nyield %w }",
+     "take the carried values"},
     {DIAG_IR_TERMINATOR, "return\nassert %s \"\"", "nothing follows a terminator"},
     {DIAG_IR_TERMINATOR, "for %i = %n to %n step %n {\n}", "a block is not empty"},
     {DIAG_IR_TERMINATOR, "for %i = %n to %n step %n {\n%a = neg %s : f32 }", "one terminator"},
     {DIAG_IR_TERMINATOR, "for %i = %n to %n step %n {\nreturn }", "ends with yield"},
-    {DIAG_IR_TERMINATOR, "%c = const.i 1 : i1\nwhile {\nyield } do {\nyield }", "ends with condition"},
+    {DIAG_IR_TERMINATOR, "%c = const.i 1 : i1\nwhile {\nyield } do {\nyield }",
+     "ends with condition"},
     {DIAG_IR_TERMINATOR, "yield }\nlaunch () {", "ends with return"},
     {DIAG_IR_SIGNATURE, "return %s }\nlaunch () {", "a kernel returns nothing"},
 };
@@ -104,10 +117,12 @@ static const wrong_text modules[] = {
     {DIAG_IR_SYNTAX, "kernel @f() { %a = const.f 1e : f32 return }", "exponent"},
     {DIAG_IR_SYNTAX, "kernel @f() { %a = const.i 1x : i32 return }", "followed by a letter"},
     {DIAG_IR_SYNTAX, "kernel @f() { assert %a \"x }", "ends on its line"},
-    {DIAG_IR_SYNTAX, "kernel @f() { %a = const.i 1 : i1 assert %a \"\\q\" }", "an escape is one of"},
+    {DIAG_IR_SYNTAX, "kernel @f() { %a = const.i 1 : i1 assert %a \"\\q\" }",
+     "an escape is one of"},
     {DIAG_IR_SYNTAX, "kernel @f() { %a = arange 0 : i32[4] #mma return }", "has no layouts"},
     {DIAG_IR_SYNTAX, "kernel @f() { #comment\nreturn }", "'#' and a space start a comment"},
-    {DIAG_IR_SYNTAX, "kernel @f() { %a = arange 0 : buf<f32, [2, 4]> return }", "no type of this name"},
+    {DIAG_IR_SYNTAX, "kernel @f() { %a = arange 0 : buf<f32, [2, 4]> return }",
+     "no type of this name"},
     {DIAG_IR_SYNTAX, "kernel @f() { $ }", "no meaning here"},
     {DIAG_IR_SYNTAX, "kernel @f() { % }", "a name is expected"},
     {DIAG_IR_SYNTAX, "kernel @f() { %a = arange 0 : i32[0] return }", "from 1 to"},
@@ -118,8 +133,10 @@ static const wrong_text modules[] = {
      "no such parameter"},
     {DIAG_IR_SIGNATURE, "kernel @f(in %x : f32) { return }", "a tensor parameter is a view"},
     {DIAG_IR_SIGNATURE, "kernel @f<N, N>() { return }", "two dimensions have one name"},
-    {DIAG_IR_SIGNATURE, "kernel @f<N>(in %x : view<f32, 1>[N]) { return }", "has a hidden parameter"},
-    {DIAG_IR_SIGNATURE, "kernel @f<8>(in %x : view<f32, 1>[8] align=12) { return }", "power of two"},
+    {DIAG_IR_SIGNATURE, "kernel @f<N>(in %x : view<f32, 1>[N]) { return }",
+     "has a hidden parameter"},
+    {DIAG_IR_SIGNATURE, "kernel @f<8>(in %x : view<f32, 1>[8] align=12) { return }",
+     "power of two"},
     {DIAG_IR_SIGNATURE, "kernel @f<N>(dim %n : i64 = N) { return }", "i32 value"},
     {DIAG_IR_SIGNATURE, "kernel @f<N = 3>(dim %n : i32 = N) { return }", "run-time dimension"},
     {DIAG_IR_SIGNATURE, "kernel @f<N>(dim %n : i32 = N, dim %m : i32 = N) { return }",
@@ -130,12 +147,16 @@ static const wrong_text modules[] = {
     {DIAG_IR_SIGNATURE, "kernel @f(%s : f32) { return } launch (given %g : i32 = %s) { return }",
      "a given parameter is i1"},
     {DIAG_IR_SIGNATURE, "kernel @f() { return } launch () { return }", "returns the grid"},
-    {DIAG_IR_SIGNATURE, "kernel @f(%s : f32) { return }\nlaunch () {\n%g = const.i 1 : i64\n"
-                        "return %g, %g, %g }", "returns the grid"},
+    {DIAG_IR_SIGNATURE,
+     "kernel @f(%s : f32) { return }\nlaunch () {\n%g = const.i 1 : i64\n"
+     "return %g, %g, %g }",
+     "returns the grid"},
     {DIAG_IR_HOST, "kernel @f() { return }\nlaunch () {\n%a = arange 0 : i32[4]\nreturn }",
      "only ops that the host runs"},
-    {DIAG_IR_HOST, "kernel @f<8>(in %x : view<f32, 1>[8]) { return }\nlaunch () {\n"
-                   "%a = neg %x : f32\nreturn }", NULL},
+    {DIAG_IR_HOST,
+     "kernel @f<8>(in %x : view<f32, 1>[8]) { return }\nlaunch () {\n"
+     "%a = neg %x : f32\nreturn }",
+     NULL},
 };
 
 static void check_wrong(const wrong_text *w, const char *text)
@@ -146,7 +167,8 @@ static void check_wrong(const wrong_text *w, const char *text)
     ck_assert_ptr_nonnull(d->where.src || d->id == DIAG_IR_SIGNATURE ? d : NULL);
     enum diag_id id = d->id;
     const char *said = ir_messages();
-    ck_assert_msg(!w->says || strstr(said, w->says), "wanted '%s' for %s:\n%s", w->says, text, said);
+    ck_assert_msg(!w->says || strstr(said, w->says), "wanted '%s' for %s:\n%s", w->says, text,
+                  said);
     /* A view where a number is wanted is refused by its type before the host rule. */
     ck_assert_msg(id == w->id || !w->says, "wanted %s:\n%s", diag_name(w->id), said);
 }
@@ -167,7 +189,8 @@ END_TEST
 
 START_TEST(a_message_shows_the_place)
 {
-    ck_assert_ptr_null(ir_try("kernel @f() {\n    %a = const.i 1 : i32\n    %b = neg %c : i32\n}\n"));
+    ck_assert_ptr_null(
+        ir_try("kernel @f() {\n    %a = const.i 1 : i32\n    %b = neg %c : i32\n}\n"));
     ck_assert_str_eq(ir_messages(),
                      "test.tir:3:14: error: '%c' is not defined before this [ir-name]\n"
                      "    3 |     %b = neg %c : i32\n"
