@@ -28,12 +28,20 @@ static bool text_float(const char *text, double *out)
     return end != text && *end == 0;
 }
 
+/* Hexadecimal when it says so; a leading 0 does not mean octal. */
+static int base_of(const char *text)
+{
+    const char *digits = text + strspn(text, " +-");
+
+    return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+}
+
 bool text_int(const char *text, int64_t *out)
 {
     char *end;
 
     errno = 0;
-    *out = strtoll(text, &end, 0);
+    *out = strtoll(text, &end, base_of(text));
     return end != text && *end == 0 && errno == 0;
 }
 
@@ -42,7 +50,7 @@ static bool text_u64(const char *text, int64_t *out)
     char *end;
 
     errno = 0;
-    uint64_t v = strtoull(text, &end, 0);
+    uint64_t v = strtoull(text, &end, base_of(text));
     memcpy(out, &v, sizeof v);
     return end != text && *end == 0 && errno == 0 && !strchr(text, '-');
 }

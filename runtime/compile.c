@@ -148,15 +148,18 @@ void runtime_exe_store(executable *exe)
     arena_release(&j.a);
 }
 
+/* Does the recipe fit what a launch has room for? Artifacts come from a file, too. */
 static tw_status check_recipe(const executable *exe)
 {
     const artifact *art = exe->art;
+    bool fits = art->nworkspaces <= RUNTIME_MAX_WORKSPACES;
 
     for (uint32_t i = 0; i < art->nsteps; i++)
-        if (art->step[i].nslots > RUNTIME_MAX_SLOTS)
-            return error_set(TW_E_LIMIT, "kernel '%s' needs %u argument slots, above the limit of %d",
-                             exe->kernel->source->sig.name, art->step[i].nslots, RUNTIME_MAX_SLOTS);
-    return TW_OK;
+        fits = fits && art->step[i].nslots <= RUNTIME_MAX_SLOTS;
+    if (fits)
+        return TW_OK;
+    return error_set(TW_E_LIMIT, "kernel '%s' needs more than %d argument slots or %d workspaces",
+                     exe->kernel->source->sig.name, RUNTIME_MAX_SLOTS, RUNTIME_MAX_WORKSPACES);
 }
 
 static tw_status make(compile_job *j, unsigned flags)

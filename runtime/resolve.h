@@ -33,6 +33,17 @@ bool config_equal(const config *a, const config *b);
 uint32_t config_candidates(const tw_kernel *k, const target *t, const tw_device *dev, uint32_t i,
                            int64_t out[64]);
 
+/* One NAME=VALUE of a list; what is longer than its field is cut, and then matches nothing. */
+typedef struct text_pair {
+    char name[64], value[64];
+    bool has_value;
+} text_pair;
+/* The next pair at *at, which moves on; false at the end. Spaces and empty pairs are skipped. */
+bool pair_next(const char **at, text_pair *out);
+/* Sets what pair names in *cfg and its bit in *pinned. TW_E_ARG as config_pin. */
+tw_status config_set(const tw_kernel *k, const target *t, const text_pair *pair, config *cfg,
+                     uint64_t *pinned);
+
 typedef struct config_answer {
     config cfg;
     tw_layer layer;

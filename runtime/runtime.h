@@ -21,11 +21,12 @@
 struct dsl_unit;
 
 /* A kernel above one of these is refused at load. The mask `given` of launch_eval is 64 bits. */
-#define RUNTIME_MAX_PARAMS 64   /* tensors and scalars                     */
-#define RUNTIME_MAX_SYMBOLS 64  /* run-time dimensions                     */
-#define RUNTIME_MAX_CONSTS 32   /* bracket parameters                      */
-#define RUNTIME_MAX_CONFIG 24   /* tune and schedule parameters together   */
-#define RUNTIME_MAX_SLOTS 1024  /* arguments of one step of a recipe       */
+#define RUNTIME_MAX_PARAMS 64  /* tensors and scalars                     */
+#define RUNTIME_MAX_SYMBOLS 64 /* run-time dimensions                     */
+#define RUNTIME_MAX_CONSTS 32  /* bracket parameters                      */
+#define RUNTIME_MAX_CONFIG 24  /* tune and schedule parameters together   */
+#define RUNTIME_MAX_SLOTS 1024 /* arguments of one step of a recipe       */
+#define RUNTIME_MAX_WORKSPACES 16
 #define RUNTIME_CONFIG_TEXT 256 /* with its NUL; tw_answer.config         */
 
 /* ---- configurations -------------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ typedef struct problem {
     ir_binding cons[RUNTIME_MAX_CONSTS];
     tensor_facts facts[RUNTIME_MAX_PARAMS]; /* by parameter; scalars: zero */
     int64_t symbol[RUNTIME_MAX_SYMBOLS];    /* value of each run-time dimension, sig order */
-    hash128 content; /* zero until runtime_content_hash has been asked */
+    hash128 content;                        /* zero until runtime_content_hash has been asked */
 } problem;
 
 /* Checked arguments of one launch. Large, and mostly unused: never cleared as a whole, so read only
@@ -124,6 +125,7 @@ void runtime_exe_release(executable *exe);
 typedef struct launch_options {
     tw_stream *stream;
     bool f64, running_max_low;
+    uint64_t step_limit; /* interp: ops one program may execute, then TW_E_LIMIT; 0: any number */
     int64_t program_first, program_count; /* count 0: all */
 } launch_options;
 /* options may be NULL. An empty grid succeeds. */
@@ -144,6 +146,7 @@ struct tw_kernel {
     struct dsl_unit *unit;       /* of kernel text, or NULL */
     const kernel_source *source; /* owned by unit, or by the kernel (tir) */
     const char *warnings;
+    tw_param_info *params;      /* tw_kernel_param_count(k) of them */
     _Atomic(kernel_use *) uses; /* append-only; one per device it ran on */
     pthread_mutex_t lock;       /* inserts into the tables */
     pthread_cond_t built;       /* a spec left the state BUILDING */
@@ -198,5 +201,6 @@ struct tw_context {
 tw_status runtime_context_create(const tw_config *cfg, const tuner_ops *tuner, tw_context **out);
 void runtime_log(tw_context *cx, tw_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+void runtime_log_text(tw_context *cx, tw_log_level level, const char *text); /* of any length */
 
 #endif

@@ -1,0 +1,192 @@
+#include "compiler/base/check.h"
+#include "compiler/base/mem.h"
+#include "runtime/args.h"
+#include "runtime/runtime.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+void runtime_log_text(tw_context *cx, tw_log_level level, const char *text)
+{
+    if (!cx->cfg.log || level > cx->cfg.log_level)
+        return;
+    pthread_mutex_lock(&cx->log_lock);
+    cx->cfg.log(cx->cfg.log_user, level, text);
+    pthread_mutex_unlock(&cx->log_lock);
+}
+
+static void log_of_store(void *user, tw_log_level level, const char *text)
+{
+    runtime_log_text(user, level, text);
+}
+
+void runtime_log(tw_context *cx, tw_log_level level, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    runtime_log_text(cx, level, text);
+}
+
+/* ---- create and destroy ---------------------------------------------------------------------- */
+
+/* A caller built against an older header has a shorter struct: what it lacks keeps its default. */
+static tw_status read_config(const tw_config *given, tw_config *out)
+{
+    *out = (tw_config)TW_CONFIG_INIT;
+    if (!given)
+        return TW_OK;
+    if (given->size < sizeof given->size || given->size > 4096)
+        return error_set(TW_E_ARG, "tw_config: size is %zu; start from TW_CONFIG_INIT",
+                         given->size);
+    memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
+    out->size = sizeof *out;
+    if (out->tune != TW_TUNE_NEVER && out->tune != TW_TUNE_ON_MISS)
+        return error_set(TW_E_ARG, "tw_config: tune is %d, not a tw_tune_mode", (int)out->tune);
+    if (!(out->tune_budget_s >= 0.0))
+        return error_set(TW_E_ARG, "tw_config: tune_budget_s must be at least 0");
+    if (out->threads < 0)
+        return error_set(TW_E_ARG, "tw_config: threads must be at least 0");
+    return TW_OK;
+}
+
+static tw_status fill(tw_context *cx)
+{
+    const char *path = cx->cfg.store_path;
+
+    cx->cfg.store_path = NULL;
+    if (path) {
+        cx->cfg.store_path = mem_strdup(path);
+        if (!cx->cfg.store_path)
+            return error_set(TW_E_NOMEM, "no memory for a context");
+    }
+    tw_status st = store_open(cx->cfg.store_path, log_of_store, cx, &cx->store);
+    return st == TW_OK ? TW_OK : error_thrown(st);
+}
+
+tw_status runtime_context_create(const tw_config *cfg, const tuner_ops *tuner, tw_context **out)
+{
+    tw_config checked;
+
+    error_clear();
+    if (!out)
+        return error_set(TW_E_ARG, "tw_context_create: out is NULL");
+    TRY(read_config(cfg, &checked));
+    tw_context *cx = mem_zalloc(sizeof *cx);
+    if (!cx)
+        return error_set(TW_E_NOMEM, "no memory for a context");
+    cx->cfg = checked;
+    cx->tuner = tuner;
+    pthread_mutex_init(&cx->lock, NULL);
+    pthread_mutex_init(&cx->log_lock, NULL);
+    tw_status st = fill(cx);
+    if (st != TW_OK) {
+        tw_context_destroy(cx);
+        return st;
+    }
+    *out = cx;
+    return TW_OK;
+}
+
+void tw_context_destroy(tw_context *cx)
+{
+    if (!cx)
+        return;
+    if (cx->store)
+        store_close(cx->store);
+    pthread_mutex_destroy(&cx->lock);
+    pthread_mutex_destroy(&cx->log_lock);
+    mem_free((char *)cx->cfg.store_path);
+    mem_free(cx);
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+static const char *set_or_null(const char *name)
+{
+    const char *v = getenv(name);
+
+    return v && *v ? v : NULL;
+}
+
+static tw_status usual_place(char *path, size_t size)
+{
+    const char *named = set_or_null("TILEWRIGHT_STORE"), *cache = set_or_null("XDG_CACHE_HOME"),
+               *home = set_or_null("HOME");
+    int n = 0;
+
+    if (named)
+        n = snprintf(path, size, "%s", named);
+    else if (cache && cache[0] == '/') /* the XDG rules: a relative one is to be ignored */
+        n = snprintf(path, size, "%s/tilewright/store.db", cache);
+    else if (home)
+        n = snprintf(path, size, "%s/.cache/tilewright/store.db", home);
+    else
+        path[0] = 0;
+    if (n < 0 || (size_t)n >= size)
+        return error_set(TW_E_ARG, "the path of the store is longer than %zu bytes", size - 1);
+    return TW_OK;
+}
+
+tw_status tw_config_from_env(tw_config *cfg)
+{
+    static _Thread_local char path[4096];
+    const char *tune = set_or_null("TILEWRIGHT_TUNE"), *budget = set_or_null("TILEWRIGHT_BUDGET");
+    ir_scalar seconds = {.f = 0.0};
+
+    error_clear();
+    if (!cfg || cfg->size < sizeof *cfg)
+        return error_set(TW_E_ARG, "tw_config_from_env: start from TW_CONFIG_INIT");
+    if (tune && strcmp(tune, "never") != 0 && strcmp(tune, "on-miss") != 0)
+        return error_set(TW_E_ARG, "TILEWRIGHT_TUNE is '%.40s', neither never nor on-miss", tune);
+    if (budget) {
+        const tw_arg text = TW_TEXT("TILEWRIGHT_BUDGET", budget);
+        TRY(arg_scalar(text.name, &text, DT_F64, &seconds));
+        if (!(seconds.f >= 0.0))
+            return error_set(TW_E_ARG, "TILEWRIGHT_BUDGET is '%.40s', below 0", budget);
+    }
+    TRY(usual_place(path, sizeof path));
+    cfg->store_path = path[0] ? path : NULL;
+    if (tune)
+        cfg->tune = strcmp(tune, "never") == 0 ? TW_TUNE_NEVER : TW_TUNE_ON_MISS;
+    if (budget)
+        cfg->tune_budget_s = seconds.f;
+    return TW_OK;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+tw_status tw_store_list(tw_context *cx, tw_store_fn fn, void *user)
+{
+    error_clear();
+    if (!cx || !fn)
+        return error_set(TW_E_ARG, "tw_store_list: cx or fn is NULL");
+    return store_list(cx->store, fn, user);
+}
+
+tw_status tw_store_trials(tw_context *cx, int64_t id, tw_trial_fn fn, void *user)
+{
+    error_clear();
+    if (!cx || !fn)
+        return error_set(TW_E_ARG, "tw_store_trials: cx or fn is NULL");
+    return store_trials(cx->store, id, fn, user);
+}
+
+tw_status tw_store_clear(tw_context *cx, const char *kernel, int64_t *removed)
+{
+    int64_t n = 0;
+
+    error_clear();
+    if (!cx)
+        return error_set(TW_E_ARG, "tw_store_clear: cx is NULL");
+    TRY(store_clear(cx->store, kernel, &n));
+    if (removed)
+        *removed = n;
+    return TW_OK;
+}

@@ -1,0 +1,263 @@
+/* tw_kernel_compile: a kernel compiled without tensors, stopped at any stage. */
+#include "compiler/base/check.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "compiler/ir/irtext.h"
+#include "compiler/passes/pipeline.h"
+#include "runtime/args.h"
+#include "runtime/lower.h"
+#include "runtime/resolve.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct emit_job {
+    tw_kernel *k;
+    tw_compile_options opt;
+    const target *t;
+    problem p;
+    config cfg;
+    bool generic;
+    lowering l;
+    const char *data;
+    size_t size;
+} emit_job;
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static int const_index(const kernel_sig *sig, const char *name)
+{
+    for (uint32_t i = 0; i < sig->nconsts; i++)
+        if (strcmp(sig->cons[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static tw_status set_const(emit_job *j, int i, const text_pair *pair, uint64_t *named)
+{
+    if (*named >> i & 1)
+        return ARG_ERROR(NULL, "set: '%s' is given twice", pair->name);
+    *named |= (uint64_t)1 << i;
+    return text_const(pair->name, pair->value, &j->k->source->sig.cons[i], &j->p.cons[i].value);
+}
+
+static tw_status set_consts(emit_job *j, const char *text)
+{
+    const kernel_sig *sig = &j->k->source->sig;
+    uint64_t named = 0;
+    text_pair pair;
+
+    j->p.nconsts = sig->nconsts;
+    for (uint32_t i = 0; i < sig->nconsts; i++)
+        j->p.cons[i] =
+            (ir_binding){sig->cons[i].name, sig->cons[i].kind, sig->cons[i].default_value};
+    while (pair_next(&text, &pair)) {
+        int i = const_index(sig, pair.name);
+        if (i >= 0)
+            TRY(set_const(j, i, &pair, &named));
+    }
+    for (uint32_t i = 0; i < sig->nconsts; i++)
+        if (!sig->cons[i].has_default && !(named >> i & 1))
+            return ARG_ERROR("set it: every compile-time value without a default is needed",
+                             "compile-time value '%s' of kernel '%s' is not set", sig->cons[i].name,
+                             sig->name);
+    return TW_OK;
+}
+
+static tw_status set_generic(emit_job *j, const text_pair *pair)
+{
+    static const sig_const flag = {"generic", BIND_BOOL, 0, true, 0};
+    int64_t v;
+
+    TRY(text_const(pair->name, pair->value, &flag, &v));
+    j->generic = v != 0;
+    return TW_OK;
+}
+
+/* Everything in text that is not a compile-time value, as a configuration's pins. */
+static tw_status set_config(emit_job *j, const char *text)
+{
+    const kernel_sig *sig = &j->k->source->sig;
+    char pins[RUNTIME_CONFIG_TEXT] = "";
+    size_t n = 0;
+    text_pair pair;
+
+    while (pair_next(&text, &pair)) {
+        if (const_index(sig, pair.name) >= 0)
+            continue;
+        if (strcmp(pair.name, "generic") == 0) {
+            TRY(set_generic(j, &pair));
+            continue;
+        }
+        int m = snprintf(pins + n, sizeof pins - n, "%s%s=%s", n ? "," : "", pair.name, pair.value);
+        n += m > 0 ? (size_t)m : 0;
+        if (n >= sizeof pins)
+            return error_set(TW_E_LIMIT, "set: a configuration is above the limit of %d bytes",
+                             RUNTIME_CONFIG_TEXT - 1);
+    }
+    return config_pin(j->k, j->t, NULL, &j->p, pins, &j->cfg, NULL);
+}
+
+/* As documented for tw_kernel_compile: aligned and dense, unless generic. */
+static void assume_facts(emit_job *j)
+{
+    const kernel_sig *sig = &j->k->source->sig;
+
+    for (uint32_t i = 0; i < sig->nparams; i++) {
+        const sig_param *p = &sig->param[i];
+        enum dtype t = p->dtype_const < 0 ? p->dtype : (enum dtype)j->p.cons[p->dtype_const].value;
+        j->p.facts[i] = (tensor_facts){!j->generic, (uint16_t)(j->generic ? dtype_bytes(t) : 16)};
+    }
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+static tw_status unknown_stage(const emit_job *j)
+{
+    char list[120] = "it has ast, tir";
+    size_t n = strlen(list);
+
+    for (const char *const *e = j->t->emits; *e && n < sizeof list; e++) {
+        int m = snprintf(list + n, sizeof list - n, ", %s", *e);
+        n += m > 0 ? (size_t)m : 0;
+    }
+    return ARG_ERROR(list, "target '%s' cannot emit '%.40s'", j->t->name, j->opt.emit);
+}
+
+static tw_status check_dump(const char *pass)
+{
+    if (!pass || strcmp(pass, "changed") == 0)
+        return TW_OK;
+    for (size_t i = 0; i < pipeline_pass_count(); i++)
+        if (strcmp(pipeline_pass_name(i), pass) == 0)
+            return TW_OK;
+    return ARG_ERROR("give a pass, or changed", "there is no pass '%.40s'", pass);
+}
+
+static bool target_emits(const target *t, const char *kind)
+{
+    for (const char *const *e = t->emits; *e; e++)
+        if (strcmp(*e, kind) == 0)
+            return true;
+    return false;
+}
+
+static void log_stage(void *user, const char *heading, const char *text)
+{
+    emit_job *j = user;
+    tw_log_level level = text && *text ? TW_LOG_DEBUG : TW_LOG_INFO;
+
+    runtime_log_text(
+        j->k->cx, level,
+        arena_printf(&j->l.a, "%s%s%s", heading, text && *text ? "\n" : "", text ? text : ""));
+}
+
+static tw_status ast_guarded(void *arg)
+{
+    emit_job *j = arg;
+    const kernel_source *src = j->k->source;
+
+    j->data = src->print_ast ? src->print_ast(src, &j->l.a) : NULL;
+    j->size = j->data ? strlen(j->data) : 0;
+    return TW_OK;
+}
+
+static tw_status stage_guarded(void *arg)
+{
+    emit_job *j = arg;
+    const pipeline_options opt = {
+        .dump = j->opt.dump, .text = log_stage, .user = j, .time = j->opt.time};
+    const target_input in = {j->l.module, j->cfg.value, j->cfg.n, &j->l.diags};
+    strbuf text;
+
+    if (strcmp(j->opt.emit, "tir") == 0) {
+        sb_init(&text, &j->l.a);
+        ir_print(&text, j->l.module, 0);
+        j->data = text.s;
+        j->size = text.n;
+        if (!j->opt.dump && !j->opt.time)
+            return TW_OK;
+    }
+    set_facts(j->l.module, &j->k->source->sig, j->p.facts);
+    TRY(pipeline_run(j->l.module, &j->l.diags, &opt));
+    return j->data ? TW_OK : j->t->emit(j->t, &in, j->opt.emit, &j->l.a, &j->data, &j->size);
+}
+
+static tw_status emit_ast(emit_job *j)
+{
+    tw_status st = guard_run(ast_guarded, j);
+
+    if (st == TW_OK && !j->data)
+        return error_set(TW_E_UNSUPPORTED,
+                         "kernel '%s' was loaded as tile IR: it has no syntax "
+                         "tree",
+                         j->k->source->sig.name);
+    return error_thrown(st);
+}
+
+static tw_status emit(emit_job *j)
+{
+    const char *set = j->opt.set ? j->opt.set : "";
+
+    if (strcmp(j->opt.emit, "ast") == 0)
+        return emit_ast(j);
+    if (strcmp(j->opt.emit, "tir") != 0 && !target_emits(j->t, j->opt.emit))
+        return unknown_stage(j);
+    TRY(check_dump(j->opt.dump));
+    TRY(set_consts(j, set));
+    TRY(set_config(j, set));
+    assume_facts(j);
+    TRY(lowering_run(&j->l, &j->p, &j->cfg));
+    tw_status st = guard_run(stage_guarded, j);
+    return st == TW_OK ? TW_OK : lowering_failed(&j->l, st);
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static tw_status hand_over(const emit_job *j, char **data, size_t *size)
+{
+    char *copy = mem_alloc(j->size + 1);
+
+    if (!copy)
+        return error_set(TW_E_NOMEM, "no memory for %zu bytes of output", j->size);
+    memcpy(copy, j->data, j->size);
+    copy[j->size] = 0;
+    *data = copy;
+    *size = j->size;
+    return TW_OK;
+}
+
+static tw_status read_options(const tw_compile_options *given, tw_compile_options *out)
+{
+    *out = (tw_compile_options)TW_COMPILE_OPTIONS_INIT;
+    if (!given)
+        return TW_OK;
+    if (given->size < sizeof given->size || given->size > 4096)
+        return error_set(TW_E_ARG, "tw_compile_options: start from TW_COMPILE_OPTIONS_INIT");
+    memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
+    if (!out->emit)
+        out->emit = "ll";
+    return TW_OK;
+}
+
+tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options, char **data,
+                            size_t *size)
+{
+    emit_job j;
+
+    error_clear();
+    if (!k || !data || !size)
+        return error_set(TW_E_ARG, "tw_kernel_compile: k, data or size is NULL");
+    memset(&j, 0, sizeof j);
+    j.k = k;
+    TRY(read_options(options, &j.opt));
+    const char *name = j.opt.target ? j.opt.target : "cpu";
+    j.t = target_find(name);
+    if (!j.t)
+        return error_set(TW_E_ARG, "no target '%.40s'", name);
+    lowering_begin(&j.l, k, j.t);
+    tw_status st = emit(&j);
+    if (st == TW_OK)
+        st = hand_over(&j, data, size);
+    lowering_end(&j.l);
+    return st;
+}

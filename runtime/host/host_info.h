@@ -1,0 +1,12 @@
+#ifndef TW_HOST_INFO_H
+#define TW_HOST_INFO_H
+/* What this machine's processor is. */
+#include "tilewright.h"
+
+/* Processors that this process may run on: its affinity mask, at least 1. */
+int host_processors(void);
+/* "AMD EPYC 9354"; the architecture where the system does not say. */
+void host_processor_name(char *out, size_t size);
+/* Data cache of a level (1 or 2) of processor 0, per core; 0 when unknown. */
+size_t host_cache_bytes(int level);
+#endif

@@ -1,0 +1,223 @@
+#include "compiler/base/check.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "compiler/ir/tirsource.h"
+#include "dsl/dsl.h"
+#include "runtime/kernel_info.h"
+#include "runtime/spec.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- finding the kernel in a text -------------------------------------------------------------
+ */
+
+typedef struct load_job {
+    tw_kernel *k;
+    const char *name, *text, *kernel;
+    size_t length;
+    diag_list diags;
+    arena a; /* of diags */
+} load_job;
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static tw_status no_such_kernel(const load_job *j, size_t n)
+{
+    const dsl_unit *u = j->k->unit;
+    char list[120] = "it has ";
+    size_t at = strlen(list);
+
+    if (n == 0)
+        return error_set(TW_E_ARG, "%s: there is no kernel in it", j->name);
+    for (size_t i = 0; i < n && at < sizeof list; i++) {
+        int m = snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", dsl_kernel_name(u, i));
+        at += m > 0 ? (size_t)m : 0;
+    }
+    if (!j->kernel)
+        return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, list, "%.100s: which of its kernels?",
+                          j->name);
+    return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, list, "%.100s: no kernel '%.60s'", j->name,
+                      j->kernel);
+}
+
+static tw_status pick_kernel(load_job *j)
+{
+    dsl_unit *u = j->k->unit;
+    size_t n = dsl_kernel_count(u);
+
+    for (size_t i = 0; i < n; i++) {
+        if (j->kernel ? strcmp(dsl_kernel_name(u, i), j->kernel) == 0 : n == 1) {
+            j->k->source = dsl_kernel(u, i);
+            return TW_OK;
+        }
+    }
+    return no_such_kernel(j, n);
+}
+
+static tw_status load_tir(load_job *j)
+{
+    kernel_source *src = NULL;
+
+    TRY(tir_source_new(j->name, j->text, j->length, &j->diags, &src));
+    j->k->source = src;
+    if (j->kernel && strcmp(src->sig.name, j->kernel) != 0)
+        return error_set(TW_E_ARG, "%s: no kernel '%s'; it has %s", j->name, j->kernel,
+                         src->sig.name);
+    return TW_OK;
+}
+
+static tw_status check_limits(const kernel_sig *sig)
+{
+    if (sig->nparams > RUNTIME_MAX_PARAMS || sig->nsymbols > RUNTIME_MAX_SYMBOLS ||
+        sig->nconsts > RUNTIME_MAX_CONSTS || sig->ntunes > RUNTIME_MAX_CONFIG)
+        return error_diag(TW_E_LIMIT, DIAG_LIMIT, NULL,
+                          "kernel '%s' is above the limit of %d parameters, %d dimensions, %d "
+                          "compile-time values or %d tune parameters",
+                          sig->name, RUNTIME_MAX_PARAMS, RUNTIME_MAX_SYMBOLS, RUNTIME_MAX_CONSTS,
+                          RUNTIME_MAX_CONFIG);
+    return TW_OK;
+}
+
+static tw_status describe_guarded(void *arg)
+{
+    load_job *j = arg;
+    strbuf b;
+
+    sb_init(&b, &j->k->a);
+    if (j->diags.warnings > 0)
+        diag_render(&j->diags, &b, 0);
+    j->k->warnings = b.s;
+    kernel_describe(j->k);
+    return TW_OK;
+}
+
+static tw_status load(load_job *j)
+{
+    bool tir = ends_with(j->name, ".tir");
+    tw_status st =
+        tir ? load_tir(j) : dsl_load(j->name, j->text, j->length, &j->diags, &j->k->unit);
+
+    if (st != TW_OK)
+        return j->diags.errors > 0 ? error_set_diags(st, &j->diags) : error_thrown(st);
+    if (!tir)
+        TRY(pick_kernel(j));
+    TRY(check_limits(&j->k->source->sig));
+    return error_thrown(guard_run(describe_guarded, j));
+}
+
+static void link_kernel(tw_kernel *k)
+{
+    tw_context *cx = k->cx;
+
+    pthread_mutex_lock(&cx->lock);
+    k->next = cx->kernels;
+    k->link = &cx->kernels;
+    if (k->next)
+        k->next->link = &k->next;
+    cx->kernels = k;
+    pthread_mutex_unlock(&cx->lock);
+}
+
+static void unlink_kernel(tw_kernel *k)
+{
+    pthread_mutex_lock(&k->cx->lock);
+    if (k->link) {
+        *k->link = k->next;
+        if (k->next)
+            k->next->link = k->link;
+    }
+    spec_drop(k, NULL);
+    pthread_mutex_unlock(&k->cx->lock);
+}
+
+tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text, size_t length,
+                              const char *kernel, tw_kernel **out)
+{
+    error_clear();
+    if (!cx || !name || !text || !out)
+        return error_set(TW_E_ARG, "tw_kernel_load_text: cx, name, text or out is NULL");
+    tw_kernel *k = mem_zalloc(sizeof *k);
+    if (!k)
+        return error_set(TW_E_NOMEM, "no memory for a kernel");
+    load_job j = {.k = k, .name = name, .text = text, .kernel = kernel, .length = length};
+    k->cx = cx;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->built, NULL);
+    arena_init(&j.a);
+    diag_init(&j.diags, &j.a);
+    tw_status st = load(&j);
+    arena_release(&j.a);
+    if (st != TW_OK) {
+        tw_kernel_destroy(k);
+        return st;
+    }
+    link_kernel(k);
+    *out = k;
+    return TW_OK;
+}
+
+void tw_kernel_destroy(tw_kernel *k)
+{
+    if (!k)
+        return;
+    unlink_kernel(k);
+    if (k->unit)
+        dsl_unit_destroy(k->unit);
+    else if (k->source)
+        k->source->destroy((kernel_source *)k->source);
+    arena_release(&k->a);
+    pthread_cond_destroy(&k->built);
+    pthread_mutex_destroy(&k->lock);
+    mem_free(k);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static tw_status read_all(FILE *f, const char *path, char **text, size_t *length)
+{
+    struct stat st;
+
+    if (fstat(fileno(f), &st) != 0)
+        return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(TW_E_IO, "%s: not a regular file", path);
+    if (st.st_size > (off_t)SOURCE_MAX_BYTES)
+        return error_diag(TW_E_LIMIT, DIAG_LIMIT, NULL,
+                          "%.120s: %lld bytes are above the limit of %u for a kernel's text", path,
+                          (long long)st.st_size, SOURCE_MAX_BYTES);
+    *text = mem_alloc((size_t)st.st_size + 1);
+    if (!*text)
+        return error_set(TW_E_NOMEM, "%s: no memory to read it", path);
+    *length = fread(*text, 1, (size_t)st.st_size, f);
+    (*text)[*length] = 0;
+    if (!ferror(f))
+        return TW_OK;
+    mem_free(*text);
+    return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
+}
+
+tw_status tw_kernel_load(tw_context *cx, const char *path, const char *kernel, tw_kernel **out)
+{
+    char *text = NULL;
+    size_t length = 0;
+
+    error_clear();
+    if (!cx || !path || !out)
+        return error_set(TW_E_ARG, "tw_kernel_load: cx, path or out is NULL");
+    FILE *f = fopen(path, "rbe");
+    if (!f)
+        return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
+    tw_status st = read_all(f, path, &text, &length);
+    fclose(f);
+    TRY(st);
+    st = tw_kernel_load_text(cx, path, text, length, kernel, out);
+    mem_free(text);
+    return st;
+}

@@ -1,0 +1,359 @@
+#include "compiler/base/check.h"
+#include "compiler/base/mem.h"
+#include "runtime/clock.h"
+#include "runtime/launch.h"
+#include "runtime/lower.h"
+#include <string.h>
+
+/* ---- workspaces: one block a launch, kept by the device between launches ----------------------
+ */
+
+typedef struct workspace {
+    size_t size; /* of the bytes behind this header */
+    char *bytes;
+} workspace;
+
+#define PART 256 /* alignment of each part of a block */
+
+static tw_status device_alloc(tw_device *dev, size_t size, void **out)
+{
+    if (dev->drv->alloc)
+        return dev->drv->alloc(dev, size, out);
+    *out = mem_alloc_aligned(PART, size);
+    return *out ? TW_OK : error_set(TW_E_NOMEM, "no memory for a workspace of %zu bytes", size);
+}
+
+static void workspace_free(tw_device *dev, workspace *w)
+{
+    if (!w)
+        return;
+    if (dev->drv->release)
+        dev->drv->release(dev, w->bytes);
+    else
+        mem_free(w->bytes);
+    mem_free(w);
+}
+
+void workspace_drop(tw_device *dev)
+{
+    workspace_free(dev, atomic_exchange(&dev->workspace, NULL));
+}
+
+/* The kept block when it is large enough and nobody else has it, else a new one. */
+static tw_status workspace_take(tw_device *dev, size_t size, workspace **out)
+{
+    workspace *w = atomic_exchange(&dev->workspace, NULL);
+    void *bytes;
+
+    if (w && w->size >= size)
+        return *out = w, TW_OK;
+    workspace_free(dev, w);
+    w = mem_alloc(sizeof *w);
+    if (!w)
+        return error_set(TW_E_NOMEM, "no memory for a workspace");
+    tw_status st = device_alloc(dev, size, &bytes);
+    if (st != TW_OK) {
+        mem_free(w);
+        return st;
+    }
+    *w = (workspace){size, bytes};
+    *out = w;
+    return TW_OK;
+}
+
+static void workspace_give(tw_device *dev, workspace *w)
+{
+    workspace_free(dev, atomic_exchange(&dev->workspace, w));
+}
+
+/* ---- one launch ------------------------------------------------------------------------------ */
+
+typedef struct launch_state {
+    executable *exe;
+    const launch_args *args;
+    const launch_options *opt;
+    int64_t grid[3];
+    int64_t first, count;
+    workspace *work;                         /* or NULL */
+    size_t part[RUNTIME_MAX_WORKSPACES + 1]; /* offset of each workspace, then of the counters */
+    ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];
+    uint64_t slots[RUNTIME_MAX_SLOTS];
+} launch_state;
+
+static const char *name_of(const launch_state *l)
+{
+    return l->exe->kernel->source->sig.name;
+}
+
+static tw_status check_grid(launch_state *l)
+{
+    int64_t total = 1;
+
+    for (int d = 0; d < 3; d++)
+        if (l->grid[d] > INT32_MAX || __builtin_mul_overflow(total, l->grid[d], &total))
+            return error_set(
+                TW_E_LIMIT,
+                "kernel '%s': a grid of %lld x %lld x %lld programs is above the limit "
+                "of 2147483647 in one dimension and 2^63 in all",
+                name_of(l), (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2]);
+    l->first = 0;
+    l->count = total;
+    if (!l->opt || l->opt->program_count == 0)
+        return TW_OK;
+    l->first = l->opt->program_first;
+    l->count = l->opt->program_count;
+    if (l->first < 0 || l->count < 0)
+        return error_set(TW_E_ARG, "programs %lld .. of kernel '%s': negative", (long long)l->first,
+                         name_of(l));
+    if (l->first >= total)
+        l->count = 0;
+    else if (l->count > total - l->first)
+        l->count = total - l->first;
+    return TW_OK;
+}
+
+static int64_t dim_value(const launch_state *l, uint32_t dim)
+{
+    const launch_plan *plan = &l->exe->plan;
+    int32_t s = plan->dim_symbol[dim];
+
+    return s < 0 ? plan->dim_value[dim] : l->args->p.symbol[s];
+}
+
+static tw_status workspace_size(launch_state *l, const recipe_workspace *w, size_t *out)
+{
+    int64_t size = w->base;
+
+    for (int i = 0; i < w->nterms; i++) {
+        int64_t term;
+        if (__builtin_mul_overflow(w->per_dim[i], dim_value(l, w->dim[i]), &term) ||
+            __builtin_add_overflow(size, term, &size))
+            size = -1;
+    }
+    if (size < 0 || size > INT64_MAX / (RUNTIME_MAX_WORKSPACES + 1) - PART)
+        return error_set(TW_E_LIMIT, "kernel '%s' needs a workspace larger than memory",
+                         name_of(l));
+    *out = ((size_t)size + PART - 1) / PART * PART;
+    return TW_OK;
+}
+
+static tw_status take_workspaces(launch_state *l)
+{
+    const artifact *art = l->exe->art;
+    size_t total = 0, size = 0;
+
+    l->work = NULL;
+    if (art->nworkspaces == 0 && art->ncounters == 0)
+        return TW_OK;
+    for (uint32_t i = 0; i < art->nworkspaces; i++) {
+        TRY(workspace_size(l, &art->workspace[i], &size));
+        l->part[i] = total;
+        total += size;
+    }
+    l->part[art->nworkspaces] = total;
+    total += art->ncounters * sizeof(uint64_t);
+    return workspace_take(l->exe->device, total ? total : PART, &l->work);
+}
+
+__extension__ typedef _Float16 half;
+
+/* The bits of a scalar in its dtype, as the entry reads them from the low bytes of its slot. */
+uint64_t scalar_bits(enum dtype t, ir_scalar v)
+{
+    uint64_t bits = 0;
+    float f = (float)v.f;
+    uint32_t f32;
+
+    memcpy(&f32, &f, sizeof f32);
+    switch (t) {
+    case DT_F64:
+        memcpy(&bits, &v.f, sizeof bits);
+        return bits;
+    case DT_F32:
+        return f32;
+    case DT_BF16:
+        return f32 >> 16; /* v is a bf16 already */
+    case DT_F16: {
+        half h = (half)v.f;
+        uint16_t f16;
+        memcpy(&f16, &h, sizeof f16);
+        return f16;
+    }
+    case DT_I1:
+    case DT_I8:
+    case DT_I16:
+    case DT_I32:
+    case DT_I64:
+    case DT_U8:
+    case DT_U16:
+    case DT_U32:
+    case DT_U64:
+    case DT_COUNT:
+        break;
+    }
+    return (uint64_t)v.i;
+}
+
+static enum dtype dtype_of_param(const executable *exe, uint32_t i)
+{
+    const sig_param *p = &exe->kernel->source->sig.param[i];
+
+    return p->dtype_const < 0 ? p->dtype : (enum dtype)exe->p.cons[p->dtype_const].value;
+}
+
+static uint64_t slot_value(const launch_state *l, recipe_slot s)
+{
+    const tensor_arg *tensor = &l->args->tensor[s.param];
+
+    switch ((enum slot_kind)s.kind) {
+    case SLOT_POINTER:
+        return (uintptr_t)tensor->base;
+    case SLOT_STRIDE:
+        return (uint64_t)tensor->stride[s.index];
+    case SLOT_DIM:
+        return (uint64_t)dim_value(l, s.index);
+    case SLOT_SCALAR:
+        return scalar_bits(dtype_of_param(l->exe, s.param), l->in[s.param]);
+    case SLOT_GRID:
+        return (uint64_t)l->grid[s.index];
+    case SLOT_WORKSPACE:
+        return (uintptr_t)(l->work->bytes + l->part[s.index]);
+    case SLOT_COUNTER:
+        return (uintptr_t)(l->work->bytes + l->part[l->exe->art->nworkspaces] +
+                           s.index * sizeof(uint64_t));
+    }
+    return 0;
+}
+
+static tw_status clear_counters(const launch_state *l)
+{
+    const artifact *art = l->exe->art;
+    tw_device *dev = l->exe->device;
+    size_t size = art->ncounters * sizeof(uint64_t);
+
+    if (size == 0)
+        return TW_OK;
+    char *at = l->work->bytes + l->part[art->nworkspaces];
+    if (dev->drv->clear)
+        return dev->drv->clear(dev, at, size, l->opt ? l->opt->stream : NULL);
+    memset(at, 0, size);
+    return TW_OK;
+}
+
+static tw_status run_step(launch_state *l, const recipe_step *step)
+{
+    executable *exe = l->exe;
+    driver_step s = {
+        .art = exe->art,
+        .step = step,
+        .slots = l->slots,
+        .tensor = l->args->tensor,
+        .value = l->in,
+        .grid = {(int32_t)l->grid[0], (int32_t)l->grid[1], (int32_t)l->grid[2]},
+        .first = l->first,
+        .count = l->count,
+        .threads = exe->threads,
+        .f64 = l->opt && l->opt->f64,
+        .running_max_low = l->opt && l->opt->running_max_low,
+        .step_limit = l->opt ? l->opt->step_limit : 0,
+    };
+    int32_t failed = 0;
+
+    TRY(clear_counters(l));
+    for (uint32_t i = 0; i < step->nslots; i++)
+        l->slots[i] = slot_value(l, step->slot[i]);
+    TRY(exe->device->drv->launch(exe->device, exe->loaded, &s, l->opt ? l->opt->stream : NULL,
+                                 &failed));
+    if (failed == 0)
+        return TW_OK;
+    bool known = failed > 0 && (uint32_t)failed <= exe->art->nasserts;
+    return error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", name_of(l),
+                     known ? exe->art->assert_text[failed - 1] : "(unknown)");
+}
+
+tw_status runtime_launch_exe(executable *exe, const launch_args *args, const launch_options *opt)
+{
+    launch_state l; /* not cleared: large, and every part is written before it is read */
+    tw_status st = TW_OK;
+
+    l.exe = exe;
+    l.args = args;
+    l.opt = opt;
+    TRY(plan_eval(exe->kernel, &exe->plan, args, l.in, l.grid));
+    if (grid_is_empty(l.grid))
+        return TW_OK;
+    TRY(check_grid(&l));
+    if (l.count == 0)
+        return TW_OK;
+    TRY(runtime_exe_load(exe));
+    TRY(take_workspaces(&l));
+    for (uint32_t i = 0; i < exe->art->nsteps && st == TW_OK; i++)
+        st = run_step(&l, &exe->art->step[i]);
+    if (l.work)
+        workspace_give(exe->device, l.work);
+    return st;
+}
+
+tw_status runtime_grid(const executable *exe, const launch_args *args, int64_t grid[3])
+{
+    ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];
+
+    return plan_eval(exe->kernel, &exe->plan, args, in, grid);
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+static tw_status time_by_clock(executable *exe, const launch_args *args, const launch_options *opt,
+                               double *seconds)
+{
+    const driver *drv = exe->device->drv;
+    tw_stream *stream = opt ? opt->stream : NULL;
+
+    if (drv->sync)
+        TRY(drv->sync(exe->device, stream));
+    double start = clock_seconds();
+    TRY(runtime_launch_exe(exe, args, opt));
+    if (drv->sync)
+        TRY(drv->sync(exe->device, stream));
+    *seconds = clock_seconds() - start;
+    return TW_OK;
+}
+
+static tw_status time_between(executable *exe, const launch_args *args, const launch_options *opt,
+                              void *from, void *to, double *seconds)
+{
+    tw_device *dev = exe->device;
+    tw_stream *stream = opt ? opt->stream : NULL;
+
+    TRY(dev->drv->event_record(dev, from, stream));
+    TRY(runtime_launch_exe(exe, args, opt));
+    TRY(dev->drv->event_record(dev, to, stream));
+    TRY(dev->drv->sync(dev, stream));
+    return dev->drv->event_seconds(dev, from, to, seconds);
+}
+
+static tw_status time_by_events(executable *exe, const launch_args *args, const launch_options *opt,
+                                double *seconds)
+{
+    tw_device *dev = exe->device;
+    void *from = NULL, *to = NULL;
+
+    tw_status st = dev->drv->event_create(dev, &from);
+    if (st == TW_OK)
+        st = dev->drv->event_create(dev, &to);
+    if (st == TW_OK)
+        st = time_between(exe, args, opt, from, to, seconds);
+    if (to)
+        dev->drv->event_destroy(dev, to);
+    if (from)
+        dev->drv->event_destroy(dev, from);
+    return st;
+}
+
+tw_status runtime_time_exe(executable *exe, const launch_args *args, const launch_options *opt,
+                           double *seconds)
+{
+    if (exe->device->drv->event_create)
+        return time_by_events(exe, args, opt, seconds);
+    return time_by_clock(exe, args, opt, seconds);
+}

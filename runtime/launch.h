@@ -1,0 +1,11 @@
+#ifndef TW_RUNTIME_LAUNCH_H
+#define TW_RUNTIME_LAUNCH_H
+/* Inside of a launch: what runtime.h does not need to say. */
+#include "runtime/runtime.h"
+
+/* Frees the block that launches on dev keep for their workspaces. */
+void workspace_drop(tw_device *dev);
+/* The bits of a scalar in its dtype, in the low bytes. */
+uint64_t scalar_bits(enum dtype t, ir_scalar v);
+
+#endif
