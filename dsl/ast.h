@@ -18,9 +18,9 @@ enum expr_kind {
     EXPR_FLOAT,
     EXPR_BOOL,
     EXPR_TEXT,
-    EXPR_NONE,   /* None, in an index */
-    EXPR_ALL,    /* :, in an index */
-    EXPR_SPAN,   /* a :+ b, in an index */
+    EXPR_NONE, /* None, in an index */
+    EXPR_ALL,  /* :, in an index */
+    EXPR_SPAN, /* a :+ b, in an index */
     EXPR_NAME,
     EXPR_UNARY,  /* op a */
     EXPR_BINARY, /* a op b */
@@ -34,8 +34,8 @@ struct expr {
     enum token_kind op;
     uint16_t depth; /* of the tree below; bounded, so that walks may recurse */
     bool in_parens;
-    span where;     /* all of it */
-    span at;        /* the operator, or the name */
+    span where; /* all of it */
+    span at;    /* the operator, or the name */
     union {
         int64_t i; /* INT, BOOL */
         double f;
@@ -43,8 +43,8 @@ struct expr {
     } lit;
     expr *a, *b, *c;
     expr_list list;
-    decl *decl;          /* resolve: what a NAME means; NULL after an error */
-    decl_list assigned;  /* resolve: COND, && and ||: outer vars that b or c assign through calls */
+    decl *decl;         /* resolve: what a NAME means; NULL after an error */
+    decl_list assigned; /* resolve: COND, && and ||: outer vars that b or c assign through calls */
 };
 
 enum stmt_kind {
@@ -55,10 +55,10 @@ enum stmt_kind {
     STMT_ASSIGN,
     STMT_EXPR,
     STMT_IF,
-    STMT_FOR,  /* decls[0] in range(list) */
+    STMT_FOR, /* decls[0] in range(list) */
     STMT_WHILE,
     STMT_RETURN,
-    STMT_JUMP  /* break, continue: reported already */
+    STMT_JUMP /* break, continue: reported already */
 };
 
 struct stmt {
@@ -84,9 +84,9 @@ enum decl_kind {
     DECL_CONST,
     DECL_LET,
     DECL_VAR,
-    DECL_LOOP,    /* the counter of a for */
-    DECL_ARG,     /* a parameter of a function */
-    DECL_TENSOR,  /* the parameters of a kernel: id counts both kinds */
+    DECL_LOOP,   /* the counter of a for */
+    DECL_ARG,    /* a parameter of a function */
+    DECL_TENSOR, /* the parameters of a kernel: id counts both kinds */
     DECL_SCALAR,
     DECL_BRACKET, /* id: index in sig.cons */
     DECL_DIM,     /* id: index in sig.symbol */
@@ -98,29 +98,31 @@ typedef struct fn_body { /* of DECL_FN */
     decl_list args;
     stmt *body;
     decl_list assigned; /* resolve: outer vars it assigns, also through calls */
-    decl_list uses;     /* resolve: top-level functions and constants it names */
 } fn_body;
 
 struct decl {
     enum decl_kind kind;
     const char *name;
-    span where; /* of the name */
+    span where;     /* of the name */
     uint32_t slot;  /* resolve: dense in a unit; indexes the environment of an elaboration */
-    uint32_t depth; /* resolve: regions (loops, ifs, functions) around it */
+    uint32_t depth; /* resolve: regions (loops, branches, functions) around it */
+    uint32_t scope; /* resolve: 0 built in, 1 of the file, more: local */
     int id;
-    bool is_const; /* ARG: must be a compile-time value */
-    bool is_local; /* resolve */
-    bool is_open;  /* resolve: its own body is being walked */
+    bool is_const;               /* ARG: must be a compile-time value */
+    bool is_open;                /* resolve: its own body is being walked */
+    bool is_done;                /* resolve: no cycle goes through it */
     enum ir_direction direction; /* TENSOR */
     double number;
     expr *type, *init; /* either may be NULL */
     fn_body *fn;
     struct kernel_ast *kernel;
-    decl *hidden; /* resolve: what the name meant outside */
+    decl *hidden;   /* resolve: what the name meant outside */
+    decl_list uses; /* resolve: functions and constants of the file that one of the file names */
+    const decl *used_by; /* resolve: who noted it in its uses last */
 };
 
 typedef struct tune_set {
-    decl *param;      /* resolve */
+    decl *param; /* resolve */
     const char *name;
     span where;
     expr_list values;
@@ -148,7 +150,7 @@ typedef struct kernel_ast {
 
 typedef struct unit_ast {
     const source *src;
-    decl_list top; /* consts, functions, kernels in the order written */
+    decl_list top;  /* consts, functions, kernels in the order written */
     uint32_t slots; /* resolve */
 } unit_ast;
 

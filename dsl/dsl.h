@@ -14,7 +14,8 @@ typedef struct dsl_unit dsl_unit; /* a parsed file; immutable once loaded */
 
 /* Lexes, parses and resolves. On TW_E_SOURCE *out is NULL and diags says why; warnings may come
  * with TW_OK. The unit owns its memory. */
-tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags, dsl_unit **out);
+tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags,
+                   dsl_unit **out);
 void dsl_unit_destroy(dsl_unit *u);
 size_t dsl_kernel_count(const dsl_unit *u);
 const char *dsl_kernel_name(const dsl_unit *u, size_t i);

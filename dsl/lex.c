@@ -1,8 +1,8 @@
 /* lex: kernel text -> tokens, in one forward walk.
  *
  * Numbers: decimal, 0x, 0b, with _ between digits; an integer has at most 63 bits. A digit directly
- * followed by a letter is one malformed number, not two tokens. A leading 0 is refused: C would read
- * 010 as 8.
+ * followed by a letter is one malformed number, not two tokens. A leading 0 is refused: C would
+ * read 010 as 8.
  */
 #include "dsl/lex.h"
 #include <errno.h>
@@ -185,8 +185,9 @@ static void lex_number(lexer *x)
         diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "this integer does not fit i64");
     } else if (error) {
         diag *d = diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "malformed number");
-        diag_hint(x->diags, d, "write 12, 0x1f, 0b101, 1_000, 1.5 or 2e-3; a literal has no suffix, "
-                               "it takes the type it meets");
+        diag_hint(x->diags, d,
+                  "write 12, 0x1f, 0b101, 1_000, 1.5 or 2e-3; a literal has no suffix, "
+                  "it takes the type it meets");
     }
 }
 
@@ -232,14 +233,14 @@ static void lex_symbol(lexer *x)
              (unsigned char)*from >= ' ' ? (int)(x->at - from) : 0, from);
 }
 
-void lex(token_list *out, arena *a, intern *names, const source *src, diag_list *diags)
+void lex_text(token_list *out, arena *a, intern *names, const source *src, diag_list *diags)
 {
     lexer x = {src, src->text, src->text + src->len, a, names, diags, out};
 
     *out = (token_list){0};
     if (src->len > SOURCE_MAX_BYTES) {
-        diag_add(diags, DIAG_LIMIT, (span){src, 0, 0}, "the text has %u bytes; at most %u are allowed",
-                 src->len, SOURCE_MAX_BYTES);
+        diag_add(diags, DIAG_LIMIT, (span){src, 0, 0},
+                 "the text has %u bytes; at most %u are allowed", src->len, SOURCE_MAX_BYTES);
         x.at = x.end;
     }
     while (x.at < x.end) {

@@ -27,6 +27,6 @@ typedef struct token_list {
 } token_list;
 
 const char *token_text(enum token_kind k); /* as written, or "name" */
-void lex(token_list *out, arena *a, intern *names, const source *src, diag_list *diags);
+void lex_text(token_list *out, arena *a, intern *names, const source *src, diag_list *diags);
 
 #endif

@@ -85,12 +85,13 @@ bool parse_expect(parser *p, enum token_kind k, const char *context)
     if (p->panic)
         return false;
     const char *quote = k <= TOK_STRING ? "" : "'";
-    const char *what = arena_printf(p->a, "%s%s%s%s%s", quote, token_text(k), quote,
-                                    *context ? " " : "", context);
+    const char *what =
+        arena_printf(p->a, "%s%s%s%s%s", quote, token_text(k), quote, *context ? " " : "", context);
     /* A missing ; or closing bracket belongs to the end of what was written, not to what follows,
      * which may be lines below. */
     bool closes = k == TOK_SEMI || k == TOK_RPAREN || k == TOK_RBRACKET || k == TOK_COMMA;
-    if (closes && p->before && source_line(p->src, p->before->hi) < source_line(p->src, p->at->lo)) {
+    if (closes && p->before &&
+        source_line(p->src, p->before->hi) < source_line(p->src, p->at->lo)) {
         span end = {p->src, p->before->hi - 1, p->before->hi};
         p->panic = true;
         diag_add(p->diags, DIAG_SYNTAX, end, "expected %s after this", what);
@@ -254,12 +255,12 @@ static void recover_top(parser *p)
         parse_advance(p);
 }
 
-unit_ast *parse(arena *a, intern *names, const source *src, diag_list *diags)
+unit_ast *parse_text(arena *a, intern *names, const source *src, diag_list *diags)
 {
     unit_ast *unit = ARENA_NEW(a, unit_ast);
     token_list tokens;
 
-    lex(&tokens, a, names, src, diags);
+    lex_text(&tokens, a, names, src, diags);
     parser p = {.at = tokens.all.at, .src = src, .a = a, .diags = diags};
     unit->src = src;
     while (p.at->kind != TOK_EOF) {

@@ -6,7 +6,7 @@
  * wrong. Recursion is bounded by PARSE_MAX_NESTING and PARSE_MAX_TREE. */
 #include "dsl/ast.h"
 
-unit_ast *parse(arena *a, intern *names, const source *src, diag_list *diags);
+unit_ast *parse_text(arena *a, intern *names, const source *src, diag_list *diags);
 
 /* ---- inside the parser ---- */
 
@@ -46,7 +46,7 @@ expr *parse_expr(parser *p);
 void parse_list(parser *p, expr_list *out, enum token_kind close, bool index);
 stmt *parse_block(parser *p);
 decl *parse_decl(parser *p, enum decl_kind kind, const char *what); /* consumes a name */
-void parse_fn(parser *p, decl_list *out);    /* after `fn` */
+void parse_fn(parser *p, decl_list *out);                           /* after `fn` */
 void parse_const(parser *p, decl_list *out, enum decl_kind kind); /* after let, var, const; to ; */
 kernel_ast *parse_kernel(parser *p, const token *first);
 

@@ -168,7 +168,8 @@ static expr *parse_postfix(parser *p)
         outer->at = e->where;
         parse_list(p, &outer->list, call ? TOK_RPAREN : TOK_RBRACKET, !call);
         if (!call && outer->list.n == 0 && !p->panic)
-            diag_add(p->diags, DIAG_SYNTAX, parse_since(p, t), "expected an index between '[' and ']'");
+            diag_add(p->diags, DIAG_SYNTAX, parse_since(p, t),
+                     "expected an index between '[' and ']'");
         e = finish(p, outer, first);
     }
     if (parse_is(p, TOK_DOT)) {

@@ -102,9 +102,9 @@ static stmt *parse_jump(parser *p)
     const char *word = token_text(p->at->kind);
     diag *d = diag_add(p->diags, DIAG_JUMP, parse_span(p, p->at), "there is no '%s'", word);
 
-    diag_hint(p->diags, d, "%s", p->at->kind == TOK_BREAK
-                                     ? "put the condition in the loop: while (more) { ... }"
-                                     : "put the rest of the body under an if");
+    diag_hint(p->diags, d, "%s",
+              p->at->kind == TOK_BREAK ? "put the condition in the loop: while (more) { ... }"
+                                       : "put the rest of the body under an if");
     parse_advance(p);
     parse_expect(p, TOK_SEMI, "");
     return s;

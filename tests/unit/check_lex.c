@@ -27,7 +27,7 @@ static tw_status lex_body(void *text)
     const char *s = text;
 
     diag_init(&diags, &a);
-    lex(&tokens, &a, &names, source_new(&a, "t.tw", s, strlen(s)), &diags);
+    lex_text(&tokens, &a, &names, source_new(&a, "t.tw", s, strlen(s)), &diags);
     return TW_OK;
 }
 
@@ -133,7 +133,7 @@ static tw_status lex_too_long(void *unused)
     (void)unused;
     memset(text, 'a', n);
     diag_init(&diags, &a);
-    lex(&tokens, &a, &names, source_new(&a, "t.tw", text, n), &diags);
+    lex_text(&tokens, &a, &names, source_new(&a, "t.tw", text, n), &diags);
     return TW_OK;
 }
 

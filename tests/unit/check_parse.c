@@ -27,11 +27,11 @@ static tw_status parse_body(void *text)
     const char *s = text;
 
     diag_init(&diags, &a);
-    unit = parse(&a, &names, source_new(&a, "t.tw", s, strlen(s)), &diags);
+    unit = parse_text(&a, &names, source_new(&a, "t.tw", s, strlen(s)), &diags);
     return TW_OK;
 }
 
-static void parse_text(const char *text)
+static void parse_source(const char *text)
 {
     ck_assert_int_eq(guard_run(parse_body, (void *)(uintptr_t)text), TW_OK);
 }
@@ -42,7 +42,7 @@ static const char *tree_of(const char *text)
     static char whole[400];
 
     snprintf(whole, sizeof whole, "const X = %s; kernel k() {}", text);
-    parse_text(whole);
+    parse_source(whole);
     if (diags.errors)
         return diag_name(diags.all.at[0]->id);
     char *printed = arena_strdup(&a, ast_print_kernel(unit->top.at[1]->kernel, unit, &a));
@@ -142,7 +142,7 @@ static const char whole_tree[] =
 
 START_TEST(a_whole_file)
 {
-    parse_text(whole_kernel);
+    parse_source(whole_kernel);
     ck_assert_uint_eq(diags.errors, 0);
     ck_assert_uint_eq(unit->top.n, 3);
     ck_assert_str_eq(ast_print_kernel(unit->top.at[2]->kernel, unit, &a), whole_tree);
@@ -152,7 +152,7 @@ END_TEST
 /* Each bad line is reported, the good ones between are not. */
 START_TEST(one_run_reports_several_errors)
 {
-    parse_text("kernel k(x: f32[N]) grid (1) {\n"
+    parse_source("kernel k(x: f32[N]) grid (1) {\n"
                "    let a = ;\n"
                "    let b = 1;\n"
                "    let c = (1 + 2;\n"
@@ -188,7 +188,7 @@ START_TEST(deep_nesting_is_a_limit)
     for (int i = 0; i < 5000; i++)
         sb_str(&b, nested[_i].close);
     sb_str(&b, ";");
-    parse_text(b.s);
+    parse_source(b.s);
     ck_assert_uint_ge(diags.errors, 1);
     ck_assert_int_eq(diags.all.at[0]->id, DIAG_LIMIT);
 }
@@ -204,7 +204,7 @@ START_TEST(deep_blocks_are_a_limit)
     sb_str(&b, "kernel k() grid (1) {");
     for (int i = 0; i < 5000; i++)
         sb_str(&b, open[_i]);
-    parse_text(b.s);
+    parse_source(b.s);
     ck_assert_uint_ge(diags.errors, 1);
     ck_assert_int_eq(diags.all.at[0]->id, DIAG_LIMIT);
 }

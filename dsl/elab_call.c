@@ -1,0 +1,96 @@
+/* elab_call: calls: built-ins by table, functions by inlining. */
+#include "compiler/base/check.h"
+#include "dsl/elaborate.h"
+
+#define MAX_BUILTIN_ARGS 5
+
+typedef value (*builtin_fn)(elab *cx, const expr *e, value *v);
+
+static const builtin_fn elaborate[BUILTIN_COUNT] = {
+    [BUILTIN_PROGRAM_ID] = elab_make,
+    [BUILTIN_NUM_PROGRAMS] = elab_make,
+    [BUILTIN_ARANGE] = elab_make,
+    [BUILTIN_ZEROS] = elab_make,
+    [BUILTIN_FULL] = elab_make,
+    [BUILTIN_LOAD] = elab_memory,
+    [BUILTIN_STORE] = elab_memory,
+    [BUILTIN_DOT] = elab_dot,
+    [BUILTIN_TRANS] = elab_shape,
+    [BUILTIN_BROADCAST] = elab_shape,
+    [BUILTIN_MAX] = elab_reduce,
+    [BUILTIN_MIN] = elab_reduce,
+    [BUILTIN_SUM] = elab_reduce,
+    [BUILTIN_WHERE] = elab_special,
+    [BUILTIN_CAST] = elab_special,
+    [BUILTIN_MAXIMUM] = elab_elementwise,
+    [BUILTIN_MINIMUM] = elab_elementwise,
+    [BUILTIN_CLAMP] = elab_special,
+    [BUILTIN_RUNNING_MAX] = elab_elementwise,
+    [BUILTIN_CDIV] = elab_special,
+    [BUILTIN_FMA] = elab_elementwise,
+    [BUILTIN_ABS] = elab_elementwise,
+    [BUILTIN_EXP] = elab_elementwise,
+    [BUILTIN_EXP2] = elab_elementwise,
+    [BUILTIN_LOG] = elab_elementwise,
+    [BUILTIN_LOG2] = elab_elementwise,
+    [BUILTIN_SQRT] = elab_elementwise,
+    [BUILTIN_RSQRT] = elab_elementwise,
+    [BUILTIN_FLOOR] = elab_elementwise,
+    [BUILTIN_CEIL] = elab_elementwise,
+    [BUILTIN_ASSERT] = elab_check,
+    [BUILTIN_STATIC_ASSERT] = elab_check,
+};
+
+static value call_builtin(elab *cx, const expr *e, int id)
+{
+    value v[MAX_BUILTIN_ARGS] = {{0}};
+    bool good = true;
+
+    ICHECK(e->list.n <= MAX_BUILTIN_ARGS, "resolve counts the arguments of a built-in");
+    for (uint32_t i = 0; i < e->list.n; i++) {
+        v[i] = elab_expr(cx, e->list.at[i]);
+        good = good && v[i].kind != VAL_BAD;
+    }
+    return good ? elaborate[id](cx, e, v) : val_bad();
+}
+
+/* The body of a function, then its last statement's value. */
+static value inline_body(elab *cx, const fn_body *fn)
+{
+    const stmt_list *body = &fn->body->body;
+    value res = val_nothing();
+
+    for (uint32_t i = 0; i < body->n && !cx->over; i++) {
+        const stmt *s = body->at[i];
+        elab_stmt(cx, s);
+        if (s->kind == STMT_RETURN && s->cond)
+            res = elab_expr(cx, s->cond);
+    }
+    return cx->over ? val_bad() : res;
+}
+
+static value call_fn(elab *cx, const expr *e, const decl *d)
+{
+    value *v = ARENA_ARRAY(cx->a, value, e->list.n);
+    span outer = cx->b.where;
+    call_site site = {e->where, d->name};
+
+    for (uint32_t i = 0; i < e->list.n; i++)
+        v[i] = elab_expr(cx, e->list.at[i]);
+    vec_push(&cx->calls, cx->a, site);
+    for (uint32_t i = 0; i < e->list.n; i++)
+        elab_bind(cx, d->fn->args.at[i], v[i], e->list.at[i]);
+    value res = inline_body(cx, d->fn);
+    cx->calls.n--;
+    cx->b.where = outer;
+    return res;
+}
+
+value elab_call(elab *cx, const expr *e)
+{
+    const decl *d = e->a->kind == EXPR_NAME ? e->a->decl : NULL;
+
+    if (!d)
+        return val_bad();
+    return d->kind == DECL_BUILTIN ? call_builtin(cx, e, d->id) : call_fn(cx, e, d);
+}

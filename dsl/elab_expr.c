@@ -1,0 +1,453 @@
+/* elab_expr: expressions, but for calls and branches. */
+#include "compiler/base/check.h"
+#include "dsl/elaborate.h"
+
+bool elab_enter(elab *cx, span where)
+{
+    const char *what = NULL;
+    int most = 0;
+
+    cx->depth++;
+    if (cx->over)
+        return false;
+    if (cx->depth > ELAB_MAX_DEPTH)
+        what = "levels of calls, blocks and expressions inside each other", most = ELAB_MAX_DEPTH;
+    else if (cx->steps++ > ELAB_MAX_STEPS)
+        what = "expressions and statements after inlining", most = ELAB_MAX_STEPS;
+    else if (cx->b.fn && cx->b.fn->values.n > ELAB_MAX_VALUES)
+        what = "operations after inlining", most = ELAB_MAX_VALUES;
+    if (!what)
+        return true;
+    elab_error(cx, DIAG_LIMIT, where, "the kernel has more than %d %s", most, what);
+    cx->over = true;
+    return false;
+}
+
+void elab_leave(elab *cx)
+{
+    cx->depth--;
+}
+
+bool elab_need_builder(elab *cx, span where, const char *user)
+{
+    if (cx->mode != ELAB_CONST)
+        return true;
+    elab_error(cx, DIAG_NOT_CONSTANT, where,
+               "%s is only known when the kernel runs; a constant is "
+               "needed here",
+               user);
+    return false;
+}
+
+bool elab_need_program(elab *cx, span where, const char *user)
+{
+    if (cx->mode == ELAB_KERNEL)
+        return true;
+    if (elab_need_builder(cx, where, user)) {
+        diag *d = elab_error(cx, DIAG_NOT_HOST, where,
+                             "%s has no place in a default, require or "
+                             "grid",
+                             user);
+        diag_hint(cx->diags, d,
+                  "these are computed once a launch, before any program runs, from "
+                  "dimensions and scalars");
+    }
+    return false;
+}
+
+/* ---- names ---- */
+
+static value file_constant(elab *cx, const decl *d)
+{
+    elab outer = *cx;
+
+    cx->mode = ELAB_CONST;
+    cx->calls.n = 0;
+    value v = elab_expr(cx, d->init);
+    elab_bind(cx, d, v, d->init);
+    cx->mode = outer.mode;
+    cx->calls.n = outer.calls.n;
+    return cx->env[d->slot];
+}
+
+static value elab_name(elab *cx, const expr *e)
+{
+    const decl *d = e->decl;
+    diag *x;
+
+    if (!d)
+        return val_bad();
+    if (cx->env[d->slot].kind != VAL_UNSET)
+        return cx->env[d->slot];
+    switch ((int)d->kind) {
+    case DECL_DTYPE:
+        return val_dtype((enum dtype)d->id);
+    case DECL_NUMBER:
+        return val_float(d->number);
+    case DECL_CONST:
+        return d->scope == 1 ? file_constant(cx, d) : val_bad();
+    case DECL_KIND:
+        x = elab_error(cx, DIAG_BAD_OPERAND, e->at, "'%s' is a kind of compile-time parameter",
+                       d->name);
+        diag_hint(cx->diags, x, "a type is i1, i32, i64 or f32, with a shape for a tile: f32[64]");
+        return val_bad();
+    case DECL_TENSOR:
+        elab_need_program(cx, e->at, "a tensor");
+        return val_bad();
+    default:
+        x = elab_error(cx, DIAG_NOT_CONSTANT, e->at, "'%s' is not known here", d->name);
+        diag_note(cx->diags, x, d->where, "declared here");
+        diag_hint(cx->diags, x, "only constants and literals can stand here");
+        return val_bad();
+    }
+}
+
+/* ---- types ---- */
+
+static ir_type shape_of(elab *cx, enum dtype t, const expr_list *list, span where)
+{
+    ir_type tile = {.kind = TYPE_TILE, .dtype = (uint8_t)t};
+    bool good = true;
+
+    if (list->n > TILE_MAX_RANK) {
+        elab_error(cx, DIAG_BAD_VALUE, where, "a tile has at most %d dimensions", TILE_MAX_RANK);
+        return (ir_type){0};
+    }
+    for (uint32_t i = 0; i < list->n; i++) {
+        const expr *e = list->at[i];
+        int64_t extent = 0;
+        if (e->kind == EXPR_ALL || e->kind == EXPR_NONE || e->kind == EXPR_SPAN) {
+            elab_error(cx, DIAG_BAD_OPERAND, e->where, "a type's extents are compile-time ints");
+            good = false;
+            continue;
+        }
+        value v = elab_expr(cx, e);
+        good =
+            elab_need_int(cx, &v, e, "an extent of a tile", 1, TILE_MAX_ELEMENTS, &extent) && good;
+        tile.shape[i] = (int32_t)extent;
+    }
+    tile.rank = (uint8_t)list->n;
+    return good && elab_check_tile(cx, tile, where) ? tile : (ir_type){0};
+}
+
+ir_type elab_type(elab *cx, const expr *e)
+{
+    value v = elab_expr(cx, e);
+
+    if (v.kind == VAL_TYPE)
+        return v.as.type;
+    if (v.kind == VAL_DTYPE)
+        return elab_check_supported(cx, v.dtype, e->where) ? type_scalar(v.dtype) : (ir_type){0};
+    if (v.kind != VAL_BAD)
+        elab_error(cx, DIAG_BAD_OPERAND, e->where, "a type is needed here, not %s",
+                   val_text(cx, &v));
+    return (ir_type){0};
+}
+
+/* ---- indices ---- */
+
+static const char *axis_text(elab *cx, const decl *tensor, uint32_t i)
+{
+    return arena_printf(cx->a, "index %u of '%s'", i, tensor->name);
+}
+
+static bool place_span(elab *cx, place *p, const expr *e, uint32_t i)
+{
+    value from = elab_expr(cx, e->a), n = elab_expr(cx, e->b);
+    int64_t extent = 0;
+    bool good = elab_need_int(cx, &n, e->b, "the length of a slice", 1, TILE_MAX_ELEMENTS, &extent);
+
+    p->index[i] = elab_need_index(cx, &from, e->a, axis_text(cx, p->tensor, i));
+    p->extent[i] = (int32_t)extent;
+    return good && p->index[i];
+}
+
+/* `:` takes the whole dimension, which must be known at compile time. */
+static bool place_all(elab *cx, place *p, const expr *e, uint32_t i)
+{
+    const expr *dim = p->tensor->type->list.at[i];
+    value n = elab_expr(cx, dim);
+    int64_t extent = 0;
+
+    if (n.kind == VAL_RUN) {
+        const char *text = ast_source_text(dim, cx->diags->a, 40);
+        diag *d = elab_error(cx, DIAG_NOT_CONSTANT, e->where,
+                             "':' needs a dimension known at compile time; '%s' is not", text);
+        diag_hint(cx->diags, d, "write start :+ length, or make it a parameter: [%s: int]", text);
+        return false;
+    }
+    if (!elab_need_int(cx, &n, dim, "the whole dimension", 1, TILE_MAX_ELEMENTS, &extent))
+        return false;
+    p->index[i] = ir_const_int(&cx->b, DT_I32, 0);
+    p->extent[i] = (int32_t)extent;
+    return true;
+}
+
+static bool place_item(elab *cx, place *p, const expr *e, uint32_t i)
+{
+    if (e->kind == EXPR_SPAN)
+        return place_span(cx, p, e, i);
+    if (e->kind == EXPR_ALL)
+        return place_all(cx, p, e, i);
+    if (e->kind == EXPR_NONE) {
+        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->where,
+                             "None adds a dimension to a tile, not "
+                             "to a tensor");
+        diag_hint(cx->diags, d, "load first: load(x[...])[:, None]");
+        return false;
+    }
+    value v = elab_expr(cx, e);
+    if (v.kind == VAL_RUN && val_run_type(cx, &v).kind == TYPE_TILE) {
+        elab_error(cx, DIAG_UNSUPPORTED, e->where, "a tile of indices is not supported yet");
+        return false;
+    }
+    p->index[i] = elab_need_index(cx, &v, e, axis_text(cx, p->tensor, i));
+    return p->index[i] != 0;
+}
+
+static value index_view(elab *cx, const expr *e, const decl *tensor)
+{
+    place *p = ARENA_NEW(cx->a, place);
+    uint32_t rank = tensor->type->list.n;
+    bool good = true;
+
+    p->tensor = tensor;
+    p->view = ir_param_value(cx->b.fn, tensor->id);
+    p->type = (ir_type){.kind = TYPE_TILE, .dtype = ir_type_of(cx->b.fn, p->view).dtype};
+    if (e->list.n != rank) {
+        diag *d = elab_error(cx, DIAG_SHAPE_MISMATCH, e->where, "'%s' has %u dimensions, not %u",
+                             tensor->name, rank, e->list.n);
+        diag_note(cx->diags, d, tensor->type->where, "its shape");
+        return val_bad();
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        good = place_item(cx, p, e->list.at[i], i) && good;
+        if (!p->extent[i])
+            continue;
+        if (p->type.rank == TILE_MAX_RANK) {
+            elab_error(cx, DIAG_BAD_VALUE, e->where, "a tile has at most %d dimensions",
+                       TILE_MAX_RANK);
+            return val_bad();
+        }
+        p->type.shape[p->type.rank++] = p->extent[i];
+    }
+    if (!p->type.rank)
+        p->type = type_scalar((enum dtype)p->type.dtype);
+    if (!good || !elab_check_tile(cx, p->type, e->where))
+        return val_bad();
+    return (value){.kind = VAL_PLACE, .as.place = p};
+}
+
+/* x[:, None]: each : keeps a dimension, each None adds one. */
+static value index_tile(elab *cx, const expr *e, ir_val v)
+{
+    int rank = ir_type_of(cx->b.fn, v).rank, kept = 0;
+
+    for (uint32_t i = 0; i < e->list.n; i++) {
+        const expr *item = e->list.at[i];
+        if (item->kind == EXPR_ALL) {
+            kept++;
+        } else if (item->kind != EXPR_NONE) {
+            diag *d = elab_error(cx, DIAG_BAD_OPERAND, item->where,
+                                 "a tile is indexed with ':' and None only");
+            diag_hint(cx->diags, d, "elements are taken from tensors: load(x[i, j :+ n])");
+            return val_bad();
+        }
+    }
+    if (kept != rank) {
+        elab_error(cx, DIAG_SHAPE_MISMATCH, e->where, "%s has %d dimensions; the index keeps %d",
+                   elab_type_text(cx, ir_type_of(cx->b.fn, v)), rank, kept);
+        return val_bad();
+    }
+    if (e->list.n > TILE_MAX_RANK) {
+        elab_error(cx, DIAG_BAD_VALUE, e->where, "a tile has at most %d dimensions", TILE_MAX_RANK);
+        return val_bad();
+    }
+    for (uint32_t i = 0; i < e->list.n; i++) {
+        if (e->list.at[i]->kind == EXPR_NONE)
+            v = ir_expand(&cx->b, v, (int)i);
+    }
+    return val_run(v);
+}
+
+value elab_index(elab *cx, const expr *e)
+{
+    value v = elab_expr(cx, e->a);
+
+    switch ((int)v.kind) {
+    case VAL_BAD:
+        return v;
+    case VAL_VIEW:
+        return index_view(cx, e, v.as.tensor);
+    case VAL_DTYPE:
+        return elab_check_supported(cx, v.dtype, e->a->where)
+                   ? val_type(shape_of(cx, v.dtype, &e->list, e->where))
+                   : val_bad();
+    case VAL_RUN:
+        if (val_run_type(cx, &v).kind == TYPE_TILE)
+            return index_tile(cx, e, v.as.run);
+        break;
+    default:
+        break;
+    }
+    elab_error(cx, DIAG_BAD_OPERAND, e->where, "%s has no dimensions to index", val_text(cx, &v));
+    return val_bad();
+}
+
+/* ---- operators ---- */
+
+enum operands { TAKES_NUMBERS, TAKES_INTS, TAKES_BITS, TAKES_ALL };
+
+typedef struct binary_row {
+    enum token_kind token;
+    enum ir_opcode code;
+    enum operands takes;
+    bool swap;
+} binary_row;
+static const binary_row binary[] = {
+    {TOK_PLUS, OP_ADD, TAKES_NUMBERS, false},  {TOK_MINUS, OP_SUB, TAKES_NUMBERS, false},
+    {TOK_STAR, OP_MUL, TAKES_NUMBERS, false},  {TOK_SLASH, OP_DIV, TAKES_NUMBERS, false},
+    {TOK_PERCENT, OP_REM, TAKES_INTS, false},  {TOK_AMP, OP_AND, TAKES_BITS, false},
+    {TOK_PIPE, OP_OR, TAKES_BITS, false},      {TOK_CARET, OP_XOR, TAKES_BITS, false},
+    {TOK_SHL, OP_SHL, TAKES_INTS, false},      {TOK_SHR, OP_SHR, TAKES_INTS, false},
+    {TOK_EQ, OP_CMP_EQ, TAKES_ALL, false},     {TOK_NE, OP_CMP_NE, TAKES_ALL, false},
+    {TOK_LT, OP_CMP_LT, TAKES_NUMBERS, false}, {TOK_LE, OP_CMP_LE, TAKES_NUMBERS, false},
+    {TOK_GT, OP_CMP_LT, TAKES_NUMBERS, true},  {TOK_GE, OP_CMP_LE, TAKES_NUMBERS, true},
+};
+
+static bool check_operand(elab *cx, const value *v, enum operands takes, const char *user,
+                          span where)
+{
+    enum dtype t = val_dtype_of(cx, v);
+    static const char *const wanted[] = {"numbers", "integers", "integers or i1"};
+    bool good = takes == TAKES_ALL || (takes == TAKES_NUMBERS && t != DT_I1) ||
+                (takes == TAKES_INTS && dtype_is_int(t)) ||
+                (takes == TAKES_BITS && !dtype_is_float(t));
+
+    if (good)
+        return true;
+    diag *d = elab_error(cx, DIAG_BAD_OPERAND, where, "%s takes %s, not %s", user, wanted[takes],
+                         val_text(cx, v));
+    if (t == DT_I1)
+        diag_hint(cx->diags, d, "cast(x, i32) makes 0 and 1 of it");
+    return false;
+}
+
+/* What a compile-time operand of an integer operator must not be. */
+static bool check_constant(elab *cx, const value *right, enum ir_opcode code, const expr *e)
+{
+    if (right->kind != VAL_CONST || right->cls != CLASS_INT)
+        return true;
+    if ((code == OP_DIV || code == OP_REM) && right->as.num.i == 0) {
+        elab_error(cx, DIAG_BAD_VALUE, e->where, "division by the constant 0");
+        return false;
+    }
+    if ((code == OP_SHL || code == OP_SHR) && (right->as.num.i < 0 || right->as.num.i > 63)) {
+        elab_error(cx, DIAG_BAD_VALUE, e->where, "a shift by %lld bits",
+                   (long long)right->as.num.i);
+        return false;
+    }
+    return true;
+}
+
+static value compare_dtypes(const value *v, enum token_kind op)
+{
+    return val_bool((v[0].dtype == v[1].dtype) == (op == TOK_EQ));
+}
+
+static value elab_binary(elab *cx, const expr *e)
+{
+    const binary_row *row = binary;
+    const char *user = arena_printf(cx->a, "'%s'", token_text(e->op));
+
+    while (row->token != e->op)
+        row++;
+    value v[2] = {elab_expr(cx, e->a), elab_expr(cx, e->b)};
+    const expr *const from[2] = {e->a, e->b};
+    if (v[0].kind == VAL_DTYPE && v[1].kind == VAL_DTYPE && row->takes == TAKES_ALL)
+        return compare_dtypes(v, e->op);
+    bool good = elab_need_number(cx, &v[0], e->a, user);
+    if (!elab_need_number(cx, &v[1], e->b, user) || !good)
+        return val_bad();
+    if (!elab_unify(cx, v, from, 2, user, e->at) ||
+        !check_operand(cx, &v[0], row->takes, user, e->at) ||
+        !check_constant(cx, &v[1], row->code, e->b))
+        return val_bad();
+    if (row->swap)
+        return elab_apply(cx, row->code, (value[]){v[1], v[0]}, 2, user, e->at);
+    return elab_apply(cx, row->code, v, 2, user, e->at);
+}
+
+static value elab_unary(elab *cx, const expr *e)
+{
+    const char *user = arena_printf(cx->a, "'%s'", token_text(e->op));
+    value v = elab_expr(cx, e->a);
+
+    if (!elab_need_number(cx, &v, e->a, user))
+        return val_bad();
+    if (e->op == TOK_MINUS)
+        return check_operand(cx, &v, TAKES_NUMBERS, user, e->at)
+                   ? elab_apply(cx, OP_NEG, &v, 1, user, e->at)
+                   : val_bad();
+    if (e->op == TOK_BANG && val_dtype_of(cx, &v) != DT_I1) {
+        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->at, "'!' takes i1, not %s", val_text(cx, &v));
+        diag_hint(cx->diags, d, "write %s == 0", ast_source_text(e->a, cx->diags->a, 40));
+        return val_bad();
+    }
+    return check_operand(cx, &v, TAKES_BITS, user, e->at)
+               ? elab_apply(cx, OP_NOT, &v, 1, user, e->at)
+               : val_bad();
+}
+
+static value misplaced(elab *cx, const expr *e)
+{
+    elab_error(cx, DIAG_BAD_OPERAND, e->where, "this has no place here");
+    return val_bad();
+}
+
+static value elab_kind(elab *cx, const expr *e)
+{
+    switch (e->kind) {
+    case EXPR_BAD:
+        return val_bad();
+    case EXPR_INT:
+        return val_int(e->lit.i);
+    case EXPR_FLOAT:
+        return val_float(e->lit.f);
+    case EXPR_BOOL:
+        return val_bool(e->lit.i != 0);
+    case EXPR_TEXT:
+        return (value){.kind = VAL_TEXT, .as.text = e->lit.name};
+    case EXPR_NAME:
+        return elab_name(cx, e);
+    case EXPR_UNARY:
+        return elab_unary(cx, e);
+    case EXPR_BINARY:
+        return e->op == TOK_AND_AND || e->op == TOK_OR_OR ? elab_logic(cx, e) : elab_binary(cx, e);
+    case EXPR_COND:
+        return elab_cond(cx, e);
+    case EXPR_CALL:
+        return elab_call(cx, e);
+    case EXPR_INDEX:
+        return elab_index(cx, e);
+    case EXPR_NONE:
+    case EXPR_ALL:
+    case EXPR_SPAN:
+        return misplaced(cx, e);
+    }
+    return val_bad();
+}
+
+value elab_expr(elab *cx, const expr *e)
+{
+    span outer = cx->b.where;
+    value v = val_bad();
+
+    if (elab_enter(cx, e->where)) {
+        cx->b.where = e->where;
+        v = elab_kind(cx, e);
+        cx->b.where = outer;
+    }
+    elab_leave(cx);
+    return v;
+}

@@ -1,0 +1,294 @@
+/* elab_kernel: a kernel and a value for each compile-time and tune parameter -> a module: the
+ * kernel function and, over the same parameters, the launch function. */
+#include "compiler/base/check.h"
+#include "dsl/elaborate.h"
+#include "dsl/signature.h"
+#include <string.h>
+
+void elab_init(elab *cx, const unit_ast *unit, const kernel_ast *k, arena *a, diag_list *diags)
+{
+    *cx = (elab){.a = a, .diags = diags, .unit = unit, .kernel = k, .mode = ELAB_CONST};
+    cx->env = ARENA_ARRAY(a, value, unit->slots);
+}
+
+/* ---- compile-time values ---- */
+
+static void report_binding(elab *cx, const decl *d, const char *text)
+{
+    diag_add(cx->diags, DIAG_BAD_BINDING, d->where, "'%s' %s", d->name, text);
+}
+
+static bool bind_bracket(elab *cx, const decl *d, const sig_const *c, const ir_binding *b)
+{
+    value *v = &cx->env[d->slot];
+
+    *v = val_bad();
+    if (!b) {
+        report_binding(cx, d, "needs a value");
+        return false;
+    }
+    if (b->kind != c->kind) {
+        static const char *const text[] = {"is a dtype", "is an int", "is a bool"};
+        report_binding(cx, d, text[c->kind]);
+        return false;
+    }
+    if (c->kind == BIND_DTYPE &&
+        (b->value < 0 || b->value >= DT_COUNT || !(c->dtypes >> b->value & 1))) {
+        report_binding(cx, d, c->dtypes >> DT_I32 & 1 ? "is a dtype" : "is f16, bf16 or f32");
+        return false;
+    }
+    *v = c->kind == BIND_DTYPE  ? val_dtype((enum dtype)b->value)
+         : c->kind == BIND_BOOL ? val_bool(b->value != 0)
+                                : val_int(b->value);
+    return true;
+}
+
+static bool bind_knob(elab *cx, const decl *d, const ir_binding *b)
+{
+    cx->env[d->slot] = val_bad();
+    if (!b || b->kind != BIND_INT) {
+        report_binding(cx, d, b ? "is an int" : "needs a value");
+        return false;
+    }
+    cx->env[d->slot] = val_int(b->value);
+    return true;
+}
+
+bool elab_bindings(elab *cx, const kernel_sig *sig, const ir_binding *binding, uint32_t n)
+{
+    const kernel_ast *k = cx->kernel;
+    bool good = true;
+
+    for (uint32_t i = 0; i < k->brackets.n; i++) {
+        const ir_binding *b = binding_find(binding, n, sig->cons[i].name);
+        good = bind_bracket(cx, k->brackets.at[i], &sig->cons[i], b) && good;
+    }
+    for (uint32_t i = 0; i < k->knobs.n; i++)
+        good = bind_knob(cx, k->knobs.at[i], binding_find(binding, n, sig->tune[i].name)) && good;
+    return good;
+}
+
+/* ---- parameters ---- */
+
+static enum dtype param_dtype(elab *cx, const sig_param *p, const decl *d)
+{
+    const expr *type = p->is_tensor ? d->type->a : d->type;
+    enum dtype t = p->dtype;
+
+    if (t == DT_NONE)
+        t = cx->env[cx->kernel->brackets.at[p->dtype_const]->slot].dtype;
+    return elab_check_supported(cx, t, type->where) ? t : DT_NONE;
+}
+
+/* The dimensions of a function: symbols first, so that their numbers are those of the signature. */
+static int add_dim(elab *cx, ir_fn *fn, const kernel_sig *sig, const sig_dim *dim, const expr *e)
+{
+    int64_t extent = dim->literal;
+    const char *name = NULL;
+
+    if (dim->kind == SIG_DIM_SYMBOL)
+        return dim->index;
+    if (dim->kind == SIG_DIM_CONST) {
+        name = sig->cons[dim->index].name;
+        extent = cx->env[cx->kernel->brackets.at[dim->index]->slot].as.num.i;
+        for (uint32_t i = 0; i < fn->dims.n; i++) {
+            if (fn->dims.at[i].name && strcmp(fn->dims.at[i].name, name) == 0)
+                return (int)i;
+        }
+    }
+    if (extent < 0 || extent > INT32_MAX) {
+        diag_add(cx->diags, DIAG_BAD_BINDING, e->where,
+                 "the dimension '%s' is %lld; it lies between "
+                 "0 and 2^31 - 1",
+                 name ? name : "", (long long)extent);
+        extent = 0;
+    }
+    return ir_add_dim(fn, name, true, extent);
+}
+
+static void add_param(elab *cx, ir_fn *fn, const kernel_sig *sig, uint32_t i, enum dtype t)
+{
+    const sig_param *p = &sig->param[i];
+    const decl *d = cx->kernel->params.at[i];
+    ir_param param = {.name = p->name, .direction = p->direction, .has_default = p->has_default};
+
+    param.kind = p->is_tensor ? PARAM_TENSOR : PARAM_SCALAR;
+    param.type = p->is_tensor ? type_view(t, p->rank) : type_scalar(t);
+    for (int32_t k = 0; k < p->rank; k++)
+        param.dim[k] = add_dim(cx, fn, sig, &p->dim[k], d->type->list.at[k]);
+    ir_add_param(fn, param);
+}
+
+static ir_fn *new_fn(elab *cx, ir_module *m, const char *name, const kernel_sig *sig,
+                     const enum dtype *dtype, bool is_launch)
+{
+    ir_fn *fn = ir_fn_new(m, name);
+
+    for (uint32_t i = 0; i < sig->nsymbols; i++)
+        ir_add_dim(fn, sig->symbol[i], false, 0);
+    for (uint32_t i = 0; i < sig->nparams; i++)
+        add_param(cx, fn, sig, i, dtype[i]);
+    for (uint32_t i = 0; i < sig->nsymbols; i++) {
+        ir_param hidden = {.kind = PARAM_DIM, .name = sig->symbol[i], .type = type_scalar(DT_I32)};
+        hidden.symbol = (int32_t)i;
+        ir_add_param(fn, hidden);
+    }
+    for (uint32_t i = 0; i < sig->nparams && is_launch; i++) {
+        if (!sig->param[i].has_default)
+            continue;
+        ir_param given = {.kind = PARAM_GIVEN, .type = type_scalar(DT_I1), .symbol = (int32_t)i};
+        given.name = arena_printf(cx->a, "%s.given", sig->param[i].name);
+        ir_add_param(fn, given);
+    }
+    ir_fn_begin(fn);
+    return fn;
+}
+
+/* From here on IR goes to the end of fn, whose dimensions and, but for tensors, parameters have
+ * values. */
+static void enter_fn(elab *cx, ir_fn *fn, enum elab_mode mode)
+{
+    const kernel_ast *k = cx->kernel;
+
+    cx->mode = mode;
+    cx->b = ir_at_end(fn, fn->body);
+    cx->b.where = k->self->where;
+    for (uint32_t i = 0; i < k->dims.n; i++)
+        cx->env[k->dims.at[i]->slot] = val_run(ir_dim_value(&cx->b, (int)i));
+    for (uint32_t i = 0; i < k->params.n; i++) {
+        const decl *d = k->params.at[i];
+        cx->env[d->slot] = d->kind == DECL_SCALAR ? val_run(ir_param_value(fn, (int)i))
+                           : mode == ELAB_KERNEL  ? (value){.kind = VAL_VIEW, .as.tensor = d}
+                                                  : (value){0};
+    }
+}
+
+/* ---- the launch function ---- */
+
+/* where(given, passed, default) for every scalar that has a default, in order. */
+static void launch_defaults(elab *cx, const kernel_sig *sig, ir_val *result)
+{
+    int given = (int)(sig->nparams + sig->nsymbols), n = 3;
+
+    for (uint32_t i = 0; i < sig->nparams; i++) {
+        const decl *d = cx->kernel->params.at[i];
+        ir_val passed = ir_param_value(cx->b.fn, (int)i);
+        if (d->kind != DECL_SCALAR)
+            continue;
+        result[n] = passed;
+        if (d->init) {
+            ir_val flag = ir_param_value(cx->b.fn, given++);
+            value v = elab_expr(cx, d->init);
+            const char *user = arena_printf(cx->a, "the default of '%s'", d->name);
+            ir_val otherwise = val_as(cx, &v, ir_type_of(cx->b.fn, passed), d->init, user);
+            cx->b.where = d->init->where;
+            if (otherwise)
+                result[n] = ir_where(&cx->b, flag, passed, otherwise);
+        }
+        cx->env[d->slot] = val_run(result[n++]);
+    }
+}
+
+/* One that is false already is the caller's mistake about compile-time values. */
+static void launch_require(elab *cx, const expr *e)
+{
+    value v = elab_expr(cx, e);
+    const char *text = ast_source_text(e, cx->a, 200);
+
+    if (!elab_need_condition(cx, &v, e, "a require clause"))
+        return;
+    cx->b.where = e->where;
+    if (v.kind == VAL_RUN)
+        ir_assert(&cx->b, v.as.run, text);
+    else if (!v.as.num.i)
+        diag_add(cx->diags, DIAG_BAD_BINDING, e->where,
+                 "these compile-time values do not meet "
+                 "'%s'",
+                 text);
+}
+
+static ir_val launch_extent(elab *cx, const expr *e)
+{
+    value v = elab_expr(cx, e);
+
+    cx->b.where = e->where;
+    if (v.kind == VAL_CONST && v.cls == CLASS_INT)
+        return ir_const_int(&cx->b, DT_I64, v.as.num.i);
+    if (v.kind == VAL_RUN && dtype_is_int(val_dtype_of(cx, &v)))
+        return ir_cast(&cx->b, v.as.run, DT_I64);
+    if (v.kind != VAL_BAD)
+        elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "an extent of the grid is an integer, not %s",
+                   val_text(cx, &v));
+    return 0;
+}
+
+static void build_launch(elab *cx, ir_fn *fn, const kernel_sig *sig)
+{
+    const kernel_ast *k = cx->kernel;
+    ir_val result[3 + SIGNATURE_MAX_PARAMS] = {0};
+    uint32_t scalars = 0;
+
+    enter_fn(cx, fn, ELAB_HOST);
+    launch_defaults(cx, sig, result);
+    for (uint32_t i = 0; i < k->require.n; i++)
+        launch_require(cx, k->require.at[i]);
+    for (uint32_t i = 0; i < 3; i++)
+        result[i] =
+            i < k->grid.n ? launch_extent(cx, k->grid.at[i]) : ir_const_int(&cx->b, DT_I64, 1);
+    for (uint32_t i = 0; i < k->params.n; i++)
+        scalars += k->params.at[i]->kind == DECL_SCALAR;
+    if (result[0] && result[1] && result[2])
+        ir_return(&cx->b, result, (int)(3 + scalars));
+}
+
+/* ---- */
+
+/* The worst there is: a wrong program, or wrong values for a right one; else what is only out of
+ * reach. */
+static tw_status status_of(const diag_list *diags)
+{
+    tw_status st = TW_OK;
+
+    for (uint32_t i = 0; i < diags->all.n; i++) {
+        const diag *d = diags->all.at[i];
+        if (d->severity == DIAG_WARNING)
+            continue;
+        if (d->id == DIAG_BAD_BINDING)
+            return TW_E_ARG;
+        if (d->id != DIAG_LIMIT && d->id != DIAG_UNSUPPORTED)
+            st = TW_E_SOURCE;
+        else if (st != TW_E_SOURCE)
+            st = d->id == DIAG_LIMIT ? TW_E_LIMIT : TW_E_UNSUPPORTED;
+    }
+    return st;
+}
+
+tw_status elab_lower(const unit_ast *unit, const kernel_ast *k, const kernel_sig *sig, arena *a,
+                     intern *names, const ir_binding *binding, uint32_t nbinding, diag_list *diags,
+                     ir_module **out)
+{
+    enum dtype dtype[SIGNATURE_MAX_PARAMS];
+    uint32_t before = diags->errors;
+    elab cx;
+
+    elab_init(&cx, unit, k, a, diags);
+    if (!elab_bindings(&cx, sig, binding, nbinding))
+        return status_of(diags);
+    for (uint32_t i = 0; i < k->params.n; i++)
+        dtype[i] = param_dtype(&cx, &sig->param[i], k->params.at[i]);
+    if (diags->errors > before)
+        return status_of(diags);
+    ir_module *m = ir_module_new(a, names);
+    m->kernel = new_fn(&cx, m, sig->name, sig, dtype, false);
+    m->launch = new_fn(&cx, m, sig->name, sig, dtype, true);
+    build_launch(&cx, m->launch, sig);
+    if (diags->errors > before && status_of(diags) == TW_E_ARG)
+        return TW_E_ARG;
+    enter_fn(&cx, m->kernel, ELAB_KERNEL);
+    elab_stmt(&cx, k->body);
+    if (diags->errors > before)
+        return status_of(diags);
+    ir_return(&cx.b, NULL, 0);
+    *out = m;
+    return TW_OK;
+}

@@ -1,0 +1,219 @@
+/* unit: a loaded file, and its kernels as sources. */
+#include "compiler/base/check.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "dsl/dsl.h"
+#include "dsl/elaborate.h"
+#include "dsl/parse.h"
+#include "dsl/signature.h"
+#include <string.h>
+
+typedef struct constraint {
+    const char *target; /* prefix */
+    const expr *cond;
+    const char *text;
+} constraint;
+
+typedef struct dsl_source {
+    kernel_source base; /* first: a kernel_source is cast back to this */
+    const dsl_unit *unit;
+    const kernel_ast *ast;
+    VEC(constraint) constraints;
+} dsl_source;
+
+struct dsl_unit {
+    arena a;
+    intern names;
+    unit_ast *ast;
+    VEC(dsl_source *) kernels;
+};
+
+static const dsl_source *source_of(const kernel_source *src)
+{
+    return (const dsl_source *)src;
+}
+
+/* ---- a kernel as a source ---- */
+
+static tw_status lower(const kernel_source *src, arena *a, intern *names, const ir_binding *binding,
+                       uint32_t nbinding, const char *target, diag_list *diags, ir_module **out)
+{
+    const dsl_source *s = source_of(src);
+
+    (void)target; /* nothing in a text asks for it yet but tune sets, which are not lowered */
+    return elab_lower(s->unit->ast, s->ast, &src->sig, a, names, binding, nbinding, diags, out);
+}
+
+typedef struct validation {
+    const dsl_source *s;
+    const ir_binding *binding;
+    uint32_t nbinding;
+    const char *target;
+    arena a;
+    const char *why;
+} validation;
+
+static tw_status validate(void *arg)
+{
+    validation *v = arg;
+    diag_list diags;
+    elab cx;
+
+    diag_init(&diags, &v->a);
+    elab_init(&cx, v->s->unit->ast, v->s->ast, &v->a, &diags);
+    elab_bindings(&cx, &v->s->base.sig, v->binding, v->nbinding);
+    for (uint32_t i = 0; i < v->s->constraints.n; i++) {
+        const constraint *c = &v->s->constraints.at[i];
+        if (strncmp(c->target, v->target, strlen(c->target)) != 0)
+            continue;
+        v->why = c->text;
+        value x = elab_expr(&cx, c->cond);
+        if (!elab_need_condition(&cx, &x, c->cond, "a tune constraint") || !x.as.num.i)
+            return TW_E_ARG;
+    }
+    return TW_OK;
+}
+
+static bool valid(const kernel_source *src, const ir_binding *binding, uint32_t nbinding,
+                  const char *target, const char **why)
+{
+    validation v = {.s = source_of(src), .binding = binding, .nbinding = nbinding};
+
+    if (v.s->constraints.n == 0)
+        return true;
+    v.target = target ? target : "";
+    arena_init(&v.a);
+    tw_status st = guard_run(validate, &v);
+    arena_release(&v.a);
+    if (st != TW_OK && why)
+        *why = v.why ? v.why : "out of memory";
+    return st == TW_OK;
+}
+
+static const char *print_ast(const kernel_source *src, arena *a)
+{
+    const dsl_source *s = source_of(src);
+
+    return ast_print_kernel(s->ast, s->unit->ast, a);
+}
+
+static void keep(kernel_source *src)
+{
+    (void)src; /* its unit owns it */
+}
+
+/* ---- load ---- */
+
+static dsl_source *new_source(dsl_unit *u, const kernel_ast *k)
+{
+    dsl_source *s = ARENA_NEW(&u->a, dsl_source);
+
+    s->base =
+        (kernel_source){.lower = lower, .valid = valid, .print_ast = print_ast, .destroy = keep};
+    s->unit = u;
+    s->ast = k;
+    for (uint32_t i = 0; i < k->tunes.n; i++) {
+        const tune_clause *t = &k->tunes.at[i];
+        for (uint32_t j = 0; j < t->constraints.n; j++) {
+            const expr *e = t->constraints.at[j];
+            constraint c = {t->target, e, ast_source_text(e, &u->a, 200)};
+            vec_push(&s->constraints, &u->a, c);
+        }
+    }
+    return s;
+}
+
+typedef struct loading {
+    const char *name, *text;
+    size_t len;
+    diag_list *diags;
+    dsl_unit *u;
+} loading;
+
+static tw_status load(void *arg)
+{
+    loading *l = arg;
+    dsl_unit *u = l->u;
+    /* A text over the limit is reported by the lexer; what is beyond it is never looked at. */
+    size_t len = l->len > SOURCE_MAX_BYTES ? SOURCE_MAX_BYTES + 1 : l->len;
+    uint32_t before = l->diags->errors;
+
+    intern_init(&u->names, &u->a);
+    u->ast = parse_text(&u->a, &u->names, source_new(&u->a, l->name, l->text, len), l->diags);
+    names_resolve(u->ast, &u->a, &u->names, l->diags);
+    if (l->diags->errors > before)
+        return TW_E_SOURCE;
+    signature_check_constants(u->ast, &u->a, l->diags);
+    for (uint32_t i = 0; i < u->ast->top.n; i++) {
+        const decl *d = u->ast->top.at[i];
+        if (d->kind != DECL_KERNEL)
+            continue;
+        dsl_source *s = new_source(u, d->kernel);
+        signature_build(&s->base.sig, u->ast, d->kernel, &u->a, l->diags);
+        vec_push(&u->kernels, &u->a, s);
+    }
+    return l->diags->errors > before ? TW_E_SOURCE : TW_OK;
+}
+
+/* The diagnostics outlive the unit: they get a source of their own. */
+static tw_status keep_source(void *arg)
+{
+    loading *l = arg;
+    const source *old = l->u->ast ? l->u->ast->src : NULL, *copy;
+
+    if (!old || l->diags->all.n == 0)
+        return TW_OK;
+    copy = source_new(l->diags->a, old->name, old->text, old->len);
+    for (uint32_t i = 0; i < l->diags->all.n; i++) {
+        diag *d = l->diags->all.at[i];
+        if (d->where.src == old)
+            d->where.src = copy;
+        for (uint32_t k = 0; k < d->notes.n; k++) {
+            if (d->notes.at[k].where.src == old)
+                d->notes.at[k].where.src = copy;
+        }
+    }
+    return TW_OK;
+}
+
+tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags, dsl_unit **out)
+{
+    loading l = {name, text, len, diags, mem_zalloc(sizeof(dsl_unit))};
+
+    if (!l.u)
+        return TW_E_NOMEM;
+    arena_init(&l.u->a);
+    tw_status st = guard_run(load, &l);
+    tw_status kept = guard_run(keep_source, &l);
+    if (st == TW_OK)
+        st = kept;
+    if (st != TW_OK) {
+        dsl_unit_destroy(l.u);
+        return st;
+    }
+    *out = l.u;
+    return TW_OK;
+}
+
+void dsl_unit_destroy(dsl_unit *u)
+{
+    if (!u)
+        return;
+    arena_release(&u->a);
+    mem_free(u);
+}
+
+size_t dsl_kernel_count(const dsl_unit *u)
+{
+    return u->kernels.n;
+}
+
+const char *dsl_kernel_name(const dsl_unit *u, size_t i)
+{
+    return u->kernels.at[i]->base.sig.name;
+}
+
+const kernel_source *dsl_kernel(const dsl_unit *u, size_t i)
+{
+    return &u->kernels.at[i]->base;
+}
