@@ -2,8 +2,8 @@
 #define TW_KERNEL_REFS_H
 /* What each kernel computes, as plain C loops: the meaning that every target is tested against.
  *
- * Inputs are f32 tensors of any strides. Results are contiguous, in double (or, for the naive
- * formula, in f32) and every operation on them is a double (f32) operation. Nothing is allocated. */
+ * Inputs are f32 tensors of any strides. Results are contiguous, and everything is computed in
+ * double (the naive formula: in f32). Nothing is allocated. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -23,6 +23,12 @@ typedef struct attention_case {
     const char *config; /* NULL: the default */
 } attention_case;
 
+static inline attention_case attention_sizes(int64_t b, int64_t h, int64_t hk, int64_t m, int64_t n,
+                                             int64_t d, int64_t dv)
+{
+    return (attention_case){.B = b, .H = h, .HK = hk, .M = m, .N = n, .D = d, .DV = dv};
+}
+
 /* A kernel under test and what it runs on. */
 typedef struct num_subject {
     num_device device;

@@ -317,8 +317,11 @@ tw_status interp_run(const interp_program *p, const interp_launch *l, int64_t fi
     int64_t total = grid_programs(l->grid);
     interp_agent *ag = interp_agent_create(p, l);
 
-    if (!ag)
+    if (!ag) {
+        if (fault)
+            *fault = (interp_fault){TW_E_NOMEM, NULL, 0, "no memory for an interpreted program"};
         return TW_E_NOMEM;
+    }
     for (int64_t k = first < 0 ? 0 : first; k < total && k - first < count; k++) {
         int64_t id[3] = {k % l->grid[0], k / l->grid[0] % l->grid[1], k / l->grid[0] / l->grid[1]};
         enum interp_state state = INTERP_RUNNING;
