@@ -45,9 +45,10 @@ static hash128 artifact_key(const target *t, hash128 ir, const executable *exe)
     h = hash_mix(h, ir);
     h = mix_schedule(h, t, &exe->cfg);
     for (uint32_t i = 0; i < sig->nparams; i++) {
+        if (!sig->param[i].is_tensor)
+            continue;
         uint32_t known = (uint32_t)exe->p.facts[i].align << 1 | exe->p.facts[i].unit_inner;
-        if (sig->param[i].is_tensor)
-            h = hash_mix(h, hash_mem(&known, sizeof known));
+        h = hash_mix(h, hash_mem(&known, sizeof known));
     }
     h = mix_text(h, t->name);
     h = mix_text(h, t->features(t));

@@ -144,7 +144,7 @@ static bool target_emits(const target *t, const char *kind)
 static void log_stage(void *user, const char *heading, const char *text)
 {
     emit_job *j = user;
-    tw_log_level level = text && *text ? TW_LOG_DEBUG : TW_LOG_INFO;
+    tw_log_level level = strcmp(heading, "time") == 0 ? TW_LOG_INFO : TW_LOG_DEBUG;
 
     runtime_log_text(
         j->k->cx, level,

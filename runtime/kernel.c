@@ -17,6 +17,7 @@ typedef struct load_job {
     tw_kernel *k;
     const char *name, *text, *kernel;
     size_t length;
+    const kernel_source *given;
     diag_list diags;
     arena a; /* of diags */
 } load_job;
@@ -73,6 +74,18 @@ static tw_status load_tir(load_job *j)
     return TW_OK;
 }
 
+static tw_status load_dsl(load_job *j)
+{
+    TRY(dsl_load(j->name, j->text, j->length, &j->diags, &j->k->unit));
+    return pick_kernel(j);
+}
+
+static tw_status take_source(load_job *j)
+{
+    j->k->source = j->given;
+    return TW_OK;
+}
+
 static tw_status check_limits(const kernel_sig *sig)
 {
     if (sig->nparams > RUNTIME_MAX_PARAMS || sig->nsymbols > RUNTIME_MAX_SYMBOLS ||
@@ -98,16 +111,12 @@ static tw_status describe_guarded(void *arg)
     return TW_OK;
 }
 
-static tw_status load(load_job *j)
+static tw_status load(load_job *j, tw_status (*find)(load_job *))
 {
-    bool tir = ends_with(j->name, ".tir");
-    tw_status st =
-        tir ? load_tir(j) : dsl_load(j->name, j->text, j->length, &j->diags, &j->k->unit);
+    tw_status st = find(j);
 
     if (st != TW_OK)
         return j->diags.errors > 0 ? error_set_diags(st, &j->diags) : error_thrown(st);
-    if (!tir)
-        TRY(pick_kernel(j));
     TRY(check_limits(&j->k->source->sig));
     return error_thrown(guard_run(describe_guarded, j));
 }
@@ -127,14 +136,57 @@ static void link_kernel(tw_kernel *k)
 
 static void unlink_kernel(tw_kernel *k)
 {
+    if (!k->link)
+        return;
     pthread_mutex_lock(&k->cx->lock);
-    if (k->link) {
-        *k->link = k->next;
-        if (k->next)
-            k->next->link = k->link;
-    }
+    *k->link = k->next;
+    if (k->next)
+        k->next->link = k->link;
     spec_drop(k, NULL);
     pthread_mutex_unlock(&k->cx->lock);
+}
+
+static tw_kernel *kernel_new(tw_context *cx)
+{
+    tw_kernel *k = mem_zalloc(sizeof *k);
+
+    if (!k)
+        return NULL;
+    k->cx = cx;
+    arena_init(&k->a);
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->built, NULL);
+    return k;
+}
+
+/* Runs load on a new kernel. */
+static tw_status make_kernel(tw_context *cx, load_job *j, tw_status (*find)(load_job *),
+                             tw_kernel **out)
+{
+    j->k = kernel_new(cx);
+    if (!j->k)
+        return error_set(TW_E_NOMEM, "no memory for a kernel");
+    arena_init(&j->a);
+    diag_init(&j->diags, &j->a);
+    tw_status st = load(j, find);
+    arena_release(&j->a);
+    if (st != TW_OK) {
+        tw_kernel_destroy(j->k);
+        return st;
+    }
+    link_kernel(j->k);
+    *out = j->k;
+    return TW_OK;
+}
+
+tw_status runtime_kernel_of(tw_context *cx, const kernel_source *src, tw_kernel **out)
+{
+    load_job j = {.given = src};
+    tw_status st = make_kernel(cx, &j, take_source, out);
+
+    if (!j.k) /* not even the kernel that would have freed it */
+        src->destroy((kernel_source *)src);
+    return st;
 }
 
 tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text, size_t length,
@@ -143,24 +195,8 @@ tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text
     error_clear();
     if (!cx || !name || !text || !out)
         return error_set(TW_E_ARG, "tw_kernel_load_text: cx, name, text or out is NULL");
-    tw_kernel *k = mem_zalloc(sizeof *k);
-    if (!k)
-        return error_set(TW_E_NOMEM, "no memory for a kernel");
-    load_job j = {.k = k, .name = name, .text = text, .kernel = kernel, .length = length};
-    k->cx = cx;
-    pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->built, NULL);
-    arena_init(&j.a);
-    diag_init(&j.diags, &j.a);
-    tw_status st = load(&j);
-    arena_release(&j.a);
-    if (st != TW_OK) {
-        tw_kernel_destroy(k);
-        return st;
-    }
-    link_kernel(k);
-    *out = k;
-    return TW_OK;
+    load_job j = {.name = name, .text = text, .kernel = kernel, .length = length};
+    return make_kernel(cx, &j, ends_with(name, ".tir") ? load_tir : load_dsl, out);
 }
 
 void tw_kernel_destroy(tw_kernel *k)

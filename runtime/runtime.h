@@ -51,7 +51,7 @@ typedef struct tensor_facts {
 typedef struct problem {
     uint32_t nconsts; /* = sig.nconsts, in its order */
     ir_binding cons[RUNTIME_MAX_CONSTS];
-    tensor_facts facts[RUNTIME_MAX_PARAMS]; /* by parameter; scalars: zero */
+    tensor_facts facts[RUNTIME_MAX_PARAMS]; /* by parameter; of tensors only */
     int64_t symbol[RUNTIME_MAX_SYMBOLS];    /* value of each run-time dimension, sig order */
     hash128 content;                        /* zero until runtime_content_hash has been asked */
 } problem;
@@ -153,6 +153,9 @@ struct tw_kernel {
     tw_kernel *next, **link;    /* in the context's list */
 };
 
+/* A kernel of a source that is not text. src->destroy is called with the kernel, and also when
+ * this fails. */
+tw_status runtime_kernel_of(tw_context *cx, const kernel_source *src, tw_kernel **out);
 /* Hash of the level-1 IR lowered with p's compile-time values and the default configuration of
  * dev's target: the first part of a configuration's key, kept in p->content. Costs a lowering. */
 tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, problem *p);
