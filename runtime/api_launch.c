@@ -158,8 +158,13 @@ void tw_bound_destroy(tw_bound *b)
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static tw_status fill_answer(tw_kernel *k, const spec_row *row, const executable *exe,
-                             tw_answer *out)
+                             const launch_args *args, tw_answer *out)
 {
+    int64_t grid[3];
+
+    TRY(runtime_grid(exe, args, grid));
+    if (__builtin_mul_overflow(grid[0] * grid[1], grid[2], &out->programs))
+        out->programs = INT64_MAX;
     TRY(config_text(&exe->cfg, out->config));
     pthread_mutex_lock(&k->lock);
     out->layer = row->layer;
@@ -188,7 +193,7 @@ tw_status tw_query(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t coun
     TRY(read_options(dev, options, &opt));
     TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
     TRY(executable_of(k, dev, &resolved, opt.config, SPEC_NEVER_TUNE | SPEC_ALWAYS, &row, &exe));
-    TRY(fill_answer(k, row, exe, &all));
+    TRY(fill_answer(k, row, exe, &resolved, &all));
     all.size = answer->size;
     memcpy(answer, &all, all.size < sizeof all ? all.size : sizeof all);
     return TW_OK;

@@ -33,6 +33,15 @@ bool config_equal(const config *a, const config *b)
 
 /* ---- reading "NAME=VALUE,NAME=VALUE" --------------------------------------------------------- */
 
+static void copy_trimmed(char *out, size_t size, const char *s, size_t n)
+{
+    while (n > 0 && s[n - 1] == ' ')
+        n--;
+    while (n > 0 && s[0] == ' ')
+        s++, n--;
+    snprintf(out, size, "%.*s", (int)n, s);
+}
+
 bool pair_next(const char **at, text_pair *out)
 {
     const char *s = *at + strspn(*at, " ,");
@@ -42,8 +51,8 @@ bool pair_next(const char **at, text_pair *out)
 
     if (!*s)
         return false;
-    snprintf(out->name, sizeof out->name, "%.*s", (int)name, s);
-    snprintf(out->value, sizeof out->value, "%.*s", eq ? (int)(n - name - 1) : 0, eq ? eq + 1 : "");
+    copy_trimmed(out->name, sizeof out->name, s, name);
+    copy_trimmed(out->value, sizeof out->value, eq ? eq + 1 : "", eq ? n - name - 1 : 0);
     out->has_value = eq != NULL;
     *at = s + n;
     return true;

@@ -1,0 +1,328 @@
+/* Configurations: text, pins, constraints, and which layer answers. */
+#include "runtime/resolve.h"
+#include "compiler/base/guard.h"
+#include "tests/support/runtime_fixture.h"
+#include <check.h>
+#include <string.h>
+
+static tw_kernel *kernel;
+static tw_device *dev;
+static launch_args args;
+static rt_vector x, y;
+
+static void setup_with(const tw_config *cfg, const tuner_ops *tuner)
+{
+    rt_context(cfg, tuner);
+    kernel = rt_tuned_kernel();
+    dev = rt_device("null");
+    rt_vector_init(&x, 1000, 1.0f);
+    rt_vector_init(&y, 1000, 1.0f);
+}
+
+static void setup(void)
+{
+    rt_setup();
+    setup_with(NULL, NULL);
+}
+
+static void close_all(void)
+{
+    tw_kernel_destroy(kernel);
+    tw_device_close(dev);
+}
+
+static void teardown(void)
+{
+    close_all();
+    rt_teardown();
+}
+
+/* The problem of n elements with FLAG, its content known. */
+static const problem *problem_of(int64_t n, bool flag)
+{
+    const tw_arg a[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t), TW_BOOL("FLAG", flag)};
+
+    x.shape[0] = y.shape[0] = n;
+    y.t.data = n > 4096 ? (void *)((uintptr_t)1 << 40) : y.x; /* not touched */
+    RT_OK(runtime_resolve_args(kernel, dev, a, 3, 0, &args));
+    RT_OK(runtime_content_hash(kernel, dev, &args.p));
+    return &args.p;
+}
+
+static const char *pinned(const problem *p, const char *text)
+{
+    static char out[RUNTIME_CONFIG_TEXT];
+    config cfg;
+
+    RT_OK(config_pin(kernel, dev->target, dev, p, text, &cfg, NULL));
+    RT_OK(config_text(&cfg, out));
+    return out;
+}
+
+START_TEST(first_valid_is_the_default)
+{
+    const problem *p = problem_of(100, false);
+    config cfg;
+    int64_t c[64];
+
+    RT_OK(config_default(kernel, dev->target, dev, p, &cfg));
+    ck_assert_int_eq(cfg.value[0].value, 64);
+    ck_assert_int_eq(config_candidates(kernel, dev->target, dev, 0, c), 3);
+    ck_assert_int_eq(c[2], 128);
+    const char *why = NULL;
+    ck_assert(config_valid(kernel, dev->target, p, &cfg, &why) && !why);
+    cfg.value[0].value = 128;
+    ck_assert(!config_valid(kernel, dev->target, p, &cfg, &why));
+    ck_assert_str_eq(why, "BLOCK < 128 || FLAG");
+}
+END_TEST
+
+START_TEST(pins)
+{
+    const problem *p = problem_of(100, false);
+    config cfg;
+
+    ck_assert_str_eq(pinned(p, ""), "BLOCK=64");
+    ck_assert_str_eq(pinned(p, "BLOCK=32"), "BLOCK=32");
+    ck_assert_str_eq(pinned(p, " BLOCK=48 ,"), "BLOCK=48"); /* not in the set, but valid */
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOCK=128", &cfg, NULL), TW_E_ARG,
+             "BLOCK < 128 || FLAG");
+    ck_assert_str_eq(pinned(problem_of(100, true), "BLOCK=128"), "BLOCK=128");
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOK=32", &cfg, NULL), TW_E_ARG,
+             "no parameter 'BLOK'");
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "it has BLOCK"));
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOCK", &cfg, NULL), TW_E_ARG, "NAME=NUMBER");
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOCK=x", &cfg, NULL), TW_E_ARG, "'x'");
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOCK=0", &cfg, NULL), TW_E_ARG,
+             "at least 1");
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "BLOCK=8,BLOCK=8", &cfg, NULL), TW_E_ARG,
+             "twice");
+    RT_FAILS(config_pin(kernel, dev->target, dev, p, "FLAG=1", &cfg, NULL), TW_E_ARG,
+             "compile-time value");
+}
+END_TEST
+
+START_TEST(texts_read_back)
+{
+    const problem *p = problem_of(100, false);
+    config a, b;
+    char text[RUNTIME_CONFIG_TEXT];
+
+    RT_OK(config_pin(kernel, dev->target, dev, p, "BLOCK=32", &a, NULL));
+    RT_OK(config_text(&a, text));
+    ck_assert(config_parse(kernel, dev->target, dev, p, text, &b));
+    ck_assert(config_equal(&a, &b));
+    ck_assert(!config_parse(kernel, dev->target, dev, p, "", &b)); /* all must be named */
+    ck_assert(!config_parse(kernel, dev->target, dev, p, "BLOCK=128", &b));
+    ck_assert(!config_parse(kernel, dev->target, dev, p, "BLOCK=32,threads=2", &b));
+}
+END_TEST
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+typedef struct put_job {
+    const problem *p;
+    const char *config;
+    const char *driver; /* NULL: this one */
+    const char *device_name;
+    arena a;
+} put_job;
+
+static tw_status put_guarded(void *arg)
+{
+    put_job *j = arg;
+    store_key key;
+    store_coord device[8];
+
+    config_store_key(kernel, dev, j->p, &j->a, &key);
+    if (j->driver)
+        key.driver = j->driver;
+    if (j->device_name) {
+        memcpy(device, key.device, sizeof *device * key.ndevice);
+        device[0].text = j->device_name;
+        key.device = device;
+    }
+    return store_put_best(rt_cx->store, &key, j->config, 0.001, 0.0);
+}
+
+static void put(put_job j)
+{
+    arena_init(&j.a);
+    tw_status st = guard_run(put_guarded, &j);
+    arena_release(&j.a);
+    ck_assert(st == TW_OK || st == TW_E_STORE); /* E_STORE: kept in memory, as there is no file */
+}
+
+static config_answer ask(const problem *p, const char *pin)
+{
+    config_answer a;
+
+    RT_OK(config_resolve(kernel, dev, p, pin, &a));
+    return a;
+}
+
+START_TEST(layers_in_order)
+{
+    static problem far, near;
+    far = *problem_of(1000000, false);
+    near = *problem_of(1000, false);
+
+    ck_assert_int_eq(ask(&near, NULL).layer, TW_LAYER_DEFAULT);
+    ck_assert_int_eq(ask(&near, NULL).cfg.value[0].value, 64);
+    put((put_job){.p = &near, .config = "BLOCK=31", .device_name = "another processor"});
+    ck_assert_int_eq(ask(&near, NULL).layer, TW_LAYER_NEAREST_DEVICE);
+    ck_assert_int_eq(ask(&near, NULL).cfg.value[0].value, 31);
+    put((put_job){.p = &far, .config = "BLOCK=30"});
+    ck_assert_int_eq(ask(&near, NULL).layer, TW_LAYER_NEAREST_PROBLEM);
+    ck_assert_int_eq(ask(&near, NULL).cfg.value[0].value, 30);
+    put((put_job){.p = &near, .config = "BLOCK=29", .driver = "of last year"});
+    ck_assert_int_eq(ask(&near, NULL).layer, TW_LAYER_OTHER_DRIVER);
+    ck_assert_int_eq(ask(&near, NULL).cfg.value[0].value, 29);
+    put((put_job){.p = &near, .config = "BLOCK=28"});
+    ck_assert_int_eq(ask(&near, NULL).layer, TW_LAYER_EXACT);
+    ck_assert_int_eq(ask(&near, NULL).cfg.value[0].value, 28);
+    ck_assert(ask(&near, NULL).seconds == 0.001);
+    ck_assert_int_eq(ask(&near, "BLOCK=8").layer, TW_LAYER_PINNED);
+    ck_assert_int_eq(ask(&near, "").cfg.value[0].value, 64);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_skipped)
+{
+    static problem p;
+    p = *problem_of(1000, false);
+
+    put((put_job){.p = &p, .config = "BLOCK=128"}); /* breaks the constraint */
+    ck_assert_int_eq(ask(&p, NULL).layer, TW_LAYER_DEFAULT);
+    put((put_job){.p = &p, .config = "BLOCK=32,stages=2"}); /* of another target */
+    ck_assert_int_eq(ask(&p, NULL).layer, TW_LAYER_DEFAULT);
+    put((put_job){.p = &p, .config = "garbage"});
+    ck_assert_int_eq(ask(&p, NULL).layer, TW_LAYER_DEFAULT);
+    ck_assert_str_eq(tw_last_error()->text, "");
+}
+END_TEST
+
+START_TEST(queries_and_launches_agree)
+{
+    static problem p;
+    tw_answer a = TW_ANSWER_INIT;
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+    tw_null_stats stats;
+
+    p = *problem_of(1000, false);
+    put((put_job){.p = &p, .config = "BLOCK=28"});
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+    ck_assert_int_eq(a.layer, TW_LAYER_EXACT);
+    ck_assert_str_eq(a.config, "BLOCK=28");
+    ck_assert(a.seconds == 0.001 && a.compile_s > 0.0 && a.ir_ops > 0 && a.code_bytes > 0);
+    ck_assert_int_eq(a.text_lines, 30);
+    RT_OK(tw_null_query(dev, &stats));
+    ck_assert_int_eq((int)stats.launches, 0);
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    RT_OK(tw_null_query(dev, &stats));
+    ck_assert_int_eq((int)stats.loads, 1);
+    opt.config = "BLOCK=28"; /* the same code under another key */
+    RT_OK(tw_launch_with(kernel, dev, NULL, list, 2, &opt));
+    RT_OK(tw_null_query(dev, &stats));
+    ck_assert_int_eq((int)stats.loads, 1);
+    RT_OK(tw_query(kernel, dev, list, 2, &opt, &a));
+    ck_assert_int_eq(a.layer, TW_LAYER_PINNED);
+    opt.config = "BLOCK=7,";
+    RT_OK(tw_query(kernel, dev, list, 2, &opt, &a));
+    ck_assert_str_eq(a.config, "BLOCK=7");
+    opt.config = "nothing=1";
+    RT_FAILS(tw_launch_with(kernel, dev, NULL, list, 2, &opt), TW_E_ARG, "'nothing'");
+}
+END_TEST
+
+/* ---- the tuner, from the runtime's side --------------------------------------------------------
+ */
+
+static int tunings;
+static tw_status tuning_status;
+
+static tw_status tune(tw_kernel *k, tw_device *d, const launch_args *a, double budget_s,
+                      config *cfg, double *seconds)
+{
+    tunings++;
+    ck_assert(budget_s == 3.0);
+    if (tuning_status != TW_OK)
+        return error_set(tuning_status, "tuning failed");
+    *seconds = 0.5;
+    return config_pin(k, d->target, d, &a->p, "BLOCK=17", cfg, NULL);
+}
+
+START_TEST(a_miss_tunes_once)
+{
+    static const tuner_ops ops = {tune};
+    tw_config cfg = TW_CONFIG_INIT;
+    tw_answer a = TW_ANSWER_INIT;
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+
+    cfg.tune = TW_TUNE_ON_MISS;
+    cfg.tune_budget_s = 3.0;
+    tunings = 0;
+    close_all();
+    setup_with(&cfg, &ops);
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a)); /* a query measures nothing */
+    ck_assert_int_eq(tunings, 0);
+    ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT);
+    opt.config = "BLOCK=32"; /* neither does a pin */
+    RT_OK(tw_launch_with(kernel, dev, NULL, list, 2, &opt));
+    ck_assert_int_eq(tunings, 0);
+    tuning_status = TW_E_MISMATCH;
+    RT_FAILS(tw_launch(kernel, dev, NULL, list, 2), TW_E_MISMATCH, "tuning failed");
+    tuning_status = TW_OK;
+    for (int i = 0; i < 3; i++)
+        RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    ck_assert_int_eq(tunings, 2);
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+    ck_assert_int_eq(a.layer, TW_LAYER_TUNED);
+    ck_assert_str_eq(a.config, "BLOCK=17");
+    ck_assert(a.seconds == 0.5);
+    x.shape[0] = y.shape[0] = 100; /* another size class is another miss */
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    ck_assert_int_eq(tunings, 3);
+}
+END_TEST
+
+START_TEST(a_winner_is_adopted)
+{
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_answer a = TW_ANSWER_INIT;
+    executable *exe;
+    config cfg;
+
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    const problem *p = problem_of(1000, false);
+    RT_OK(config_pin(kernel, dev->target, dev, p, "BLOCK=8", &cfg, NULL));
+    RT_OK(runtime_compile(kernel, dev, p, &cfg, COMPILE_NO_STORE_WRITE | COMPILE_NO_LOAD, &exe));
+    runtime_exe_store(exe);
+    runtime_adopt(kernel, dev, &args, exe, TW_LAYER_TUNED, 0.25);
+    runtime_exe_release(exe);
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+    ck_assert_str_eq(a.config, "BLOCK=8");
+    ck_assert_int_eq(a.layer, TW_LAYER_TUNED);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("resolve");
+    TCase *t = tcase_create("resolve");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, first_valid_is_the_default);
+    tcase_add_test(t, pins);
+    tcase_add_test(t, texts_read_back);
+    tcase_add_test(t, layers_in_order);
+    tcase_add_test(t, what_does_not_fit_is_skipped);
+    tcase_add_test(t, queries_and_launches_agree);
+    tcase_add_test(t, a_miss_tunes_once);
+    tcase_add_test(t, a_winner_is_adopted);
+    suite_add_tcase(s, t);
+    return s;
+}
