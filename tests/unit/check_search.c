@@ -1,0 +1,341 @@
+#include "tuner/search.h"
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+static arena a;
+static space sp;
+
+static void setup(void)
+{
+    arena_init(&a);
+    memset(&sp, 0, sizeof sp);
+}
+
+static void teardown(void)
+{
+    arena_release(&a);
+}
+
+static void add_param(const char *name, uint32_t n, const int64_t *value)
+{
+    space_param *p = &sp.param[sp.nparams++];
+
+    p->name = name;
+    p->n = n;
+    memcpy(p->value, value, n * sizeof *value);
+}
+#define VALUES(...) (const int64_t[]){__VA_ARGS__}
+
+/* ---- landscapes: shapes of cost that tile kernels show -------------------------------------- */
+
+typedef double (*cost_fn)(const int64_t *v);
+
+static double bump(double x, double at, double width)
+{
+    return (x - at) * (x - at) / (width * width);
+}
+
+/* BLOCK_M, BLOCK_N, threads: a cliff where the working set leaves a cache. */
+static double attention_cpu(const int64_t *v)
+{
+    double m = log2((double)v[0]), n = log2((double)v[1]);
+    double bytes = (double)(v[0] * 128 * 8 + v[0] * v[1] * 4 + v[1] * 128 * 8);
+
+    return (1.0 + 0.05 * bump(m, 6.6, 1.0) + 0.03 * bump(n, 6.0, 1.0) +
+            0.3 / (1.0 + exp(-(bytes - 300000.0) / 30000.0))) *
+           2.0 / (double)v[2];
+}
+
+/* BLOCK_M, BLOCK_N, BLOCK_K: likes square tiles of about 64. */
+static double matmul(const int64_t *v)
+{
+    double m = log2((double)v[0]), n = log2((double)v[1]), k = log2((double)v[2]);
+
+    return 1.0 + 0.08 * bump(m + n, 12.5, 1.0) + 0.1 * bump(m - n, 0.0, 1.5) +
+           0.05 * bump(k, 7.0, 1.0);
+}
+
+/* BLOCK_M, BLOCK_N, num_stages, num_warps, overlap: does not fit everywhere. */
+static double attention_gpu(const int64_t *v)
+{
+    int64_t shared = v[0] * 256 + v[2] * v[1] * 512;
+    double m = log2((double)v[0]), n = log2((double)v[1]), w = log2((double)v[3]);
+
+    if (shared > 160 * 1024)
+        return INFINITY;
+    return 1.0 + 0.12 * bump(m - w, 5.0, 1.0) + 0.07 * bump(n, 6.3, 1.0) +
+           0.05 * fabs((double)v[2] - 3.0) + (v[4] ? -0.04 * (v[3] == 4) + 0.02 : 0.0) +
+           0.1 * bump(m, 7.0, 1.0);
+}
+
+typedef struct landscape {
+    const char *name;
+    cost_fn cost;
+    void (*build)(void);
+} landscape;
+
+static void build_attention_cpu(void)
+{
+    add_param("BLOCK_M", 6, VALUES(64, 32, 96, 128, 192, 256));
+    add_param("BLOCK_N", 4, VALUES(64, 32, 128, 256));
+    add_param("threads", 2, VALUES(2, 1));
+}
+
+static void build_matmul(void)
+{
+    add_param("BLOCK_M", 5, VALUES(16, 32, 64, 96, 128));
+    add_param("BLOCK_N", 4, VALUES(16, 32, 64, 128));
+    add_param("BLOCK_K", 4, VALUES(32, 64, 128, 256));
+}
+
+static void build_attention_gpu(void)
+{
+    add_param("BLOCK_M", 3, VALUES(64, 128, 256));
+    add_param("BLOCK_N", 4, VALUES(32, 64, 96, 128));
+    add_param("num_stages", 4, VALUES(2, 1, 3, 4));
+    add_param("num_warps", 2, VALUES(4, 8));
+    add_param("overlap", 2, VALUES(0, 1));
+}
+
+static const landscape landscapes[] = {{"attention_cpu", attention_cpu, build_attention_cpu},
+                                       {"matmul", matmul, build_matmul},
+                                       {"attention_gpu", attention_gpu, build_attention_gpu}};
+
+static uint64_t random_state;
+
+/* About normal, from -3 to 3. */
+static double noise(void)
+{
+    double sum = 0.0;
+
+    for (int i = 0; i < 12; i++) {
+        random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+        sum += (double)(random_state >> 40) / (double)(1 << 24);
+    }
+    return sum - 6.0;
+}
+
+static double cost_of(const landscape *l, uint32_t point)
+{
+    int64_t v[SPACE_MAX_PARAMS];
+
+    space_values(&sp, point, v);
+    return l->cost(v);
+}
+
+static double best_of_all(const landscape *l)
+{
+    double best = INFINITY;
+
+    for (uint32_t i = 0; i < sp.npoints; i++)
+        best = fmin(best, cost_of(l, i));
+    return best;
+}
+
+static void build(const landscape *l, uint32_t start)
+{
+    int64_t value[SPACE_MAX_PARAMS];
+
+    memset(&sp, 0, sizeof sp);
+    l->build();
+    for (uint32_t j = 0; j < sp.nparams; j++) {
+        value[j] = sp.param[j].value[start % sp.param[j].n];
+        start /= sp.param[j].n;
+    }
+    space_enumerate(&sp, &a, value, NULL, NULL);
+}
+
+/* The best true cost among what a search of `limit` trials, told `batch` at a time, tries. */
+static double searched(const landscape *l, uint32_t limit, uint32_t batch, double sigma)
+{
+    search *s = search_create(&sp, &a, limit);
+    double best = INFINITY;
+    uint32_t tried = 0;
+
+    for (;;) {
+        uint32_t point[8], n = 0;
+        while (n < batch && (point[n] = search_next(s)) != SEARCH_DONE)
+            n++;
+        if (n == 0)
+            break;
+        for (uint32_t i = 0; i < n; i++) {
+            double c = cost_of(l, point[i]);
+            best = fmin(best, c);
+            search_tell(s, point[i], isfinite(c) ? log(c) + sigma * noise() : INFINITY);
+            tried += isfinite(c) ? 1 : 0;
+        }
+    }
+    ck_assert_uint_le(tried, limit);
+    return best;
+}
+
+/* From every start: within 3 % of the best of all in a quarter of the trials. */
+START_TEST(a_quarter_of_the_trials_is_enough)
+{
+    const landscape *l = &landscapes[_i];
+    uint32_t batch[] = {1, 2, 4}, starts = 0, missed = 0;
+    double worst = 1.0;
+
+    build(l, 0);
+    uint32_t all = sp.npoints, usable = 0;
+    for (uint32_t i = 0; i < all; i++)
+        usable += isfinite(cost_of(l, i)) ? 1 : 0;
+    for (uint32_t start = 0; start < all; start += 5) {
+        build(l, start);
+        if (!isfinite(cost_of(l, 0)))
+            continue; /* a default that does not run is no start */
+        for (size_t b = 0; b < sizeof batch / sizeof batch[0]; b++) {
+            double ratio = searched(l, (usable + 3) / 4, batch[b], 0.003) / best_of_all(l);
+            starts++;
+            missed += ratio > 1.03;
+            worst = fmax(worst, ratio);
+        }
+        arena_release(&a);
+        arena_init(&a);
+    }
+    /* A search may be unlucky: one start in twenty may be up to 8 % off. */
+    ck_assert_msg(missed * 20 <= starts && worst < 1.08, "%s: %u of %u missed, worst %.3f", l->name,
+                  missed, starts, worst);
+}
+END_TEST
+
+START_TEST(every_point_is_proposed_once)
+{
+    uint8_t seen[256] = {0};
+    uint32_t n = 0;
+
+    build(&landscapes[_i], 0);
+    search *s = search_create(&sp, &a, 0);
+    for (uint32_t p; (p = search_next(s)) != SEARCH_DONE; n++) {
+        ck_assert_uint_lt(p, sp.npoints);
+        ck_assert_uint_eq(seen[p]++, 0);
+        if (n == 0)
+            ck_assert_uint_eq(p, 0);
+        double c = cost_of(&landscapes[_i], p);
+        search_tell(s, p, isfinite(c) ? log(c) : INFINITY);
+    }
+    ck_assert_uint_eq(n, sp.npoints);
+    ck_assert_double_eq(search_outlook(s), 0.0);
+}
+END_TEST
+
+START_TEST(the_outlook_fades)
+{
+    build(&landscapes[1], 0);
+    search *s = search_create(&sp, &a, 0);
+    double first = 0.0, last = 0.0;
+
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t p = search_next(s);
+        search_tell(s, p, log(cost_of(&landscapes[1], p)));
+        last = search_outlook(s);
+        if (i == 0)
+            first = last;
+    }
+    ck_assert_double_gt(first, 0.01);
+    ck_assert_double_lt(last, 0.001);
+}
+END_TEST
+
+/* Nothing usable, one point, everything alike. */
+START_TEST(degenerate_spaces)
+{
+    add_param("only", 1, VALUES(64));
+    space_enumerate(&sp, &a, VALUES(64), NULL, NULL);
+    ck_assert_uint_eq(sp.npoints, 1);
+    search *s = search_create(&sp, &a, 0);
+    ck_assert_uint_eq(search_next(s), 0);
+    search_tell(s, 0, 0.0);
+    ck_assert_uint_eq(search_next(s), SEARCH_DONE);
+
+    build_matmul();
+    space_enumerate(&sp, &a, VALUES(64, 16, 16, 32), NULL, NULL);
+    s = search_create(&sp, &a, 0);
+    uint32_t n = 0;
+    for (uint32_t p; (p = search_next(s)) != SEARCH_DONE; n++)
+        search_tell(s, p, n == 0 ? 0.0 : INFINITY);
+    ck_assert_uint_eq(n, sp.npoints);
+    s = search_create(&sp, &a, 0);
+    for (n = 0; search_next(s) != SEARCH_DONE; n++)
+        search_tell(s, n, 1.0);
+}
+END_TEST
+
+/* ---- the space ------------------------------------------------------------------------------ */
+
+static bool small(void *user, const int64_t *v)
+{
+    (*(int *)user)++;
+    return v[0] * v[1] <= 64 * 64;
+}
+
+START_TEST(points_are_the_valid_combinations_in_order)
+{
+    int asked = 0;
+    int64_t v[2];
+
+    add_param("BLOCK_M", 3, VALUES(64, 32, 128));
+    add_param("BLOCK_N", 3, VALUES(64, 32, 128));
+    space_enumerate(&sp, &a, VALUES(32, 32), small, &asked);
+    ck_assert_uint_eq(sp.npoints, 6);
+    static const int64_t want[6][2] = {{32, 32}, {64, 64}, {64, 32}, {32, 64}, {32, 128}, {128, 32}};
+    for (uint32_t i = 0; i < 6; i++) {
+        space_values(&sp, i, v);
+        ck_assert_int_eq(v[0], want[i][0]);
+        ck_assert_int_eq(v[1], want[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(huge_spaces_are_sampled)
+{
+    static const int64_t value[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    int64_t start[8] = {5, 5, 5, 5, 5, 5, 5, 5}, v[8];
+    space twice;
+
+    for (int i = 0; i < 8; i++)
+        add_param("p", 10, value);
+    twice = sp;
+    space_enumerate(&sp, &a, start, NULL, NULL);
+    space_enumerate(&twice, &a, start, NULL, NULL);
+    ck_assert_uint_eq(sp.npoints, SPACE_MAX_POINTS);
+    ck_assert_mem_eq(sp.point, twice.point, sp.npoints * sizeof *sp.point);
+    space_values(&sp, 0, v);
+    ck_assert_mem_eq(v, start, sizeof v);
+}
+END_TEST
+
+START_TEST(large_spaces_are_thinned)
+{
+    static const int64_t value[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    int64_t start[4] = {5, 5, 5, 5};
+
+    for (int i = 0; i < 4; i++)
+        add_param("p", 10, value);
+    space_enumerate(&sp, &a, start, NULL, NULL);
+    ck_assert_uint_eq(sp.npoints, SPACE_MAX_POINTS);
+    for (uint32_t i = 1; i + 1 < sp.npoints; i++)
+        ck_assert_int_lt(memcmp(&sp.point[i], &sp.point[i + 1], sizeof *sp.point), 0);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("search");
+    TCase *t = tcase_create("search"), *points = tcase_create("space");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, a_quarter_of_the_trials_is_enough, 0, 3);
+    tcase_add_loop_test(t, every_point_is_proposed_once, 0, 3);
+    tcase_add_test(t, the_outlook_fades);
+    tcase_add_test(t, degenerate_spaces);
+    tcase_add_checked_fixture(points, setup, teardown);
+    tcase_add_test(points, points_are_the_valid_combinations_in_order);
+    tcase_add_test(points, huge_spaces_are_sampled);
+    tcase_add_test(points, large_spaces_are_thinned);
+    suite_add_tcase(s, t);
+    suite_add_tcase(s, points);
+    return s;
+}
