@@ -342,8 +342,9 @@ static bool check_constant(elab *cx, const value *right, enum ir_opcode code, co
         elab_error(cx, DIAG_BAD_VALUE, e->where, "division by the constant 0");
         return false;
     }
-    if ((code == OP_SHL || code == OP_SHR) && (right->as.num.i < 0 || right->as.num.i > 63)) {
-        elab_error(cx, DIAG_BAD_VALUE, e->where, "a shift by %lld bits",
+    int bits = right->dtype == DT_NONE ? 64 : dtype_bits(right->dtype);
+    if ((code == OP_SHL || code == OP_SHR) && (right->as.num.i < 0 || right->as.num.i >= bits)) {
+        elab_error(cx, DIAG_BAD_VALUE, e->where, "a shift of %d bits by %lld", bits,
                    (long long)right->as.num.i);
         return false;
     }

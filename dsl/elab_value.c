@@ -393,14 +393,27 @@ static ir_val widen(elab *cx, ir_val v, ir_type shape)
     return t.kind == TYPE_SCALAR ? ir_splat(&cx->b, v, shape) : ir_broadcast(&cx->b, v, shape);
 }
 
+/* Reports operand i beside an earlier one that it does not fit; the nearest, so that where() speaks
+ * of its two values and not of its condition. */
+static void report_join(elab *cx, const ir_val *v, int i, const char *user, span where)
+{
+    ir_type t = ir_type_of(cx->b.fn, v[i]);
+    int k = i;
+
+    for (ir_type shape = t; k > 0; k--, shape = t) {
+        if (!join(&shape, ir_type_of(cx->b.fn, v[k - 1])))
+            break;
+    }
+    report_shapes(cx, ir_type_of(cx->b.fn, v[k > 0 ? k - 1 : 0]), t, user, where);
+}
+
 bool elab_join(elab *cx, ir_val *v, int n, const char *user, span where)
 {
     ir_type shape = ir_type_of(cx->b.fn, v[0]);
 
     for (int i = 1; i < n; i++) {
-        ir_type t = ir_type_of(cx->b.fn, v[i]);
-        if (!join(&shape, t)) {
-            report_shapes(cx, shape, t, user, where);
+        if (!join(&shape, ir_type_of(cx->b.fn, v[i]))) {
+            report_join(cx, v, i, user, where);
             return false;
         }
     }

@@ -220,7 +220,7 @@ static void resolve_call(resolver *r, expr *e)
 
 static void resolve_expr(resolver *r, expr *e)
 {
-    if (!e)
+    if (!e || e->kind == EXPR_BAD)
         return;
     if (e->kind == EXPR_NAME) {
         if (use_name(r, e))

@@ -139,13 +139,15 @@ static bool starts_statement(enum token_kind k)
 
 void parse_recover(parser *p)
 {
-    int depth = 0;
+    int depth = 0, parens = 0;
 
     if (!p->panic)
         return;
     p->panic = false;
     for (; p->at->kind != TOK_EOF; parse_advance(p)) {
         enum token_kind k = p->at->kind;
+        if (k == TOK_LPAREN || k == TOK_RPAREN)
+            parens += k == TOK_LPAREN ? 1 : parens > 0 ? -1 : 0;
         if (k == TOK_LBRACE) {
             depth++;
         } else if (k == TOK_RBRACE) {
@@ -155,7 +157,7 @@ void parse_recover(parser *p)
                 parse_advance(p);
                 return;
             }
-        } else if (depth == 0 && k == TOK_SEMI) {
+        } else if (depth == 0 && parens == 0 && k == TOK_SEMI) {
             parse_advance(p);
             return;
         } else if (depth == 0 && starts_statement(k)) {
@@ -251,7 +253,7 @@ static void recover_top(parser *p)
 {
     p->panic = false;
     while (p->at->kind != TOK_EOF && p->at->kind != TOK_KERNEL && p->at->kind != TOK_FN &&
-           p->at->kind != TOK_CONST)
+           p->at->kind != TOK_CONST && p->at->kind != TOK_IMPORT && p->at->kind != TOK_ENUM)
         parse_advance(p);
 }
 

@@ -20,9 +20,11 @@ static void measure(expr *e, const expr *child)
         e->depth = (uint16_t)(child->depth + 1);
 }
 
-/* Sets extent and depth. A tree that is too tall is cut down to one bad leaf. */
+/* Sets extent and depth. A tree that is not whole, or too tall, is cut down to one bad leaf. */
 static expr *finish(parser *p, expr *e, const token *first)
 {
+    if (p->panic)
+        return new_expr(p, EXPR_BAD, first);
     e->where = parse_since(p, first);
     measure(e, e->a);
     measure(e, e->b);
@@ -31,9 +33,7 @@ static expr *finish(parser *p, expr *e, const token *first)
         measure(e, e->list.at[i]);
     if (e->depth <= PARSE_MAX_TREE)
         return e;
-    if (!p->panic)
-        diag_add(p->diags, DIAG_LIMIT, e->at, "this expression has more than %d levels",
-                 PARSE_MAX_TREE);
+    diag_add(p->diags, DIAG_LIMIT, e->at, "this expression has more than %d levels", PARSE_MAX_TREE);
     p->panic = true;
     return new_expr(p, EXPR_BAD, first);
 }
