@@ -53,6 +53,17 @@ function(tw_module name folders)
     endif()
 endfunction()
 
+# Adds runtime_code_hash (cmake/code_hash.cmake) to a module.
+function(tw_code_hash name)
+    set(out ${CMAKE_BINARY_DIR}/generated/code_hash.c)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/code_hash.cmake)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/*.c
+        ${PROJECT_SOURCE_DIR}/compiler/*.h ${PROJECT_SOURCE_DIR}/compiler/*.def)
+    add_custom_command(OUTPUT ${out} DEPENDS ${sources} ${script} VERBATIM
+        COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${out} -P ${script})
+    target_sources(tw_${name}_obj PRIVATE ${out})
+endfunction()
+
 # libtilewright. The archive is one partial link with its hidden symbols made local: whoever links
 # it sees the public names only, as with the shared library.
 function(tw_library)

@@ -10,6 +10,8 @@
 /* Raised when the meaning of what goes into a key changes. */
 #define ARTIFACT_SCHEMA "tilewright-artifact-1"
 
+extern const char runtime_code_hash[]; /* generated: cmake/code_hash.cmake */
+
 typedef struct compile_job {
     lowering l;
     executable *exe;
@@ -52,6 +54,7 @@ static hash128 artifact_key(const target *t, hash128 ir, const executable *exe)
     }
     h = mix_text(h, t->name);
     h = mix_text(h, t->features(t));
+    h = mix_text(h, runtime_code_hash);
     return mix_text(h, target_codegen_version());
 }
 

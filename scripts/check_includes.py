@@ -16,7 +16,7 @@ TARGET = IR | {"compiler/passes", "compiler/target"}
 TARGETS = {"compiler/target/cpu", "compiler/target/interp", "compiler/target/llvm"}
 STORE = IR | {"dsl", "compiler/passes", "compiler/target", "store"} | TARGETS
 RUNTIME = STORE | {"runtime"}
-DRIVERS = {"runtime/host", "runtime/null"}
+DRIVERS = {"runtime/host", "runtime/interp", "runtime/null"}
 
 # folder: folders whose headers it may include (its own is always allowed)
 MAY_INCLUDE = {
@@ -31,6 +31,7 @@ MAY_INCLUDE = {
     "store": BASE,  # knows nothing of kernels or devices but keys
     "runtime": RUNTIME | DRIVERS,
     "runtime/host": RUNTIME,
+    "runtime/interp": RUNTIME | {"runtime/host"},
     "runtime/null": RUNTIME,
     "tuner": RUNTIME | {"tuner"},
     "cli": set(),  # the public header only
