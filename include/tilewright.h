@@ -323,8 +323,9 @@ typedef struct tw_answer {
     double compile_s;   /* text to loaded machine code, 0 if it came from the store   */
     size_t code_bytes;  /* machine code                                               */
     int ir_ops, text_lines;
+    int64_t programs;   /* in the grid of these arguments with that configuration */
 } tw_answer;
-#define TW_ANSWER_INIT {sizeof(tw_answer), TW_LAYER_DEFAULT, {0}, 0.0, false, 0.0, 0, 0, 0}
+#define TW_ANSWER_INIT {sizeof(tw_answer), TW_LAYER_DEFAULT, {0}, 0.0, false, 0.0, 0, 0, 0, 0}
 /* What a launch with these arguments would use; compiles it if need be, launches nothing. */
 TW_API TW_CHECKED tw_status tw_query(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t count,
                                      const tw_launch_options *options, tw_answer *answer);
