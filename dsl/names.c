@@ -416,6 +416,12 @@ static void resolve_dim(resolver *r, kernel_ast *k, expr *e)
 {
     const decl *known = e->kind == EXPR_NAME ? scope_find(&r->names, e->lit.name) : NULL;
 
+    if (e->kind != EXPR_NAME && e->kind != EXPR_INT && e->kind != EXPR_BAD) {
+        diag *x = diag_add(r->diags, DIAG_BAD_SIGNATURE, e->where,
+                           "a dimension is a name, an integer or a compile-time int");
+        diag_hint(r->diags, x, "name it here and state what holds in a require clause");
+        return;
+    }
     if (e->kind == EXPR_NAME && (!known || known->scope == 0)) {
         decl *d = ARENA_NEW(r->a, decl);
         d->kind = DECL_DIM;

@@ -69,7 +69,7 @@ static void report_duplicate(scope *s, const decl *d, const decl *old)
 static void warn_hidden(scope *s, const decl *d, const decl *old)
 {
     diag *w = diag_add(s->diags, DIAG_SHADOWED_NAME, d->where, "'%s' hides %s of that name",
-                       d->name, old->scope == 0 ? "what is built in" : "another declaration");
+                       d->name, old->scope == 0 ? "the built-in" : "another declaration");
     if (old->scope > 0)
         diag_note(s->diags, w, old->where, "the hidden one");
 }

@@ -102,8 +102,7 @@ static void read_dim(reader *r, const expr *e, sig_dim *dim)
         elab_need_int(&r->cx, &v, e, "a dimension", 0, INT32_MAX, &dim->literal);
         return;
     }
-    diag *x = report(r, e->where, "a dimension is a name, an integer or a compile-time int");
-    diag_hint(r->diags, x, "name it here and state what holds in a require clause");
+    report(r, e->where, "a dimension is a name, an integer or a compile-time int");
 }
 
 static void read_tensor(reader *r, const decl *d, sig_param *p)
