@@ -30,8 +30,11 @@ static tw_status read_options(const tw_device *dev, const tw_launch_options *giv
 
 static launch_options internal(const tw_launch_options *opt, tw_stream *stream)
 {
-    return (launch_options){stream, opt->f64,           opt->running_max_low,
-                            0,      opt->program_first, opt->program_count};
+    return (launch_options){.stream = stream,
+                            .f64 = opt->f64,
+                            .running_max_low = opt->running_max_low,
+                            .program_first = opt->program_first,
+                            .program_count = opt->program_count};
 }
 
 /* The executable of a row, built if need be; NULL when the grid is empty. */

@@ -30,7 +30,8 @@ typedef struct driver_step {
     int64_t first, count;      /* programs to run: a range in kernel order, x fastest           */
     int threads;               /* CPU: at most this many, >= 1                                  */
     bool f64, running_max_low; /* interp: see tw_launch_options                                 */
-    uint64_t step_limit;       /* interp: ops one program may execute; 0: any number            */
+    bool (*stop)(void *user);  /* interp: asked now and then, by any thread; NULL: never         */
+    void *stop_user;
 } driver_step;
 
 enum driver_copy { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE };

@@ -255,7 +255,8 @@ static tw_status run_step(launch_state *l, const recipe_step *step)
         .threads = exe->threads,
         .f64 = l->opt && l->opt->f64,
         .running_max_low = l->opt && l->opt->running_max_low,
-        .step_limit = l->opt ? l->opt->step_limit : 0,
+        .stop = l->opt ? l->opt->stop : NULL,
+        .stop_user = l->opt ? l->opt->stop_user : NULL,
     };
     int32_t failed = 0;
 

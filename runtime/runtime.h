@@ -125,7 +125,9 @@ void runtime_exe_release(executable *exe);
 typedef struct launch_options {
     tw_stream *stream;
     bool f64, running_max_low;
-    uint64_t step_limit; /* interp: ops one program may execute, then TW_E_LIMIT; 0: any number */
+    bool (*stop)(void *user); /* interp: asked now and then, by any thread; true ends the launch with
+                                 TW_E_CANCELLED. May be NULL */
+    void *stop_user;
     int64_t program_first, program_count; /* count 0: all */
 } launch_options;
 /* options may be NULL. An empty grid succeeds. */

@@ -146,7 +146,12 @@ static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_s
     interp_fault fault;
     interp_work w = {
         l->program,
-        {arg, {s->grid[0], s->grid[1], s->grid[2]}, s->f64, s->running_max_low, s->step_limit},
+        {.arg = arg,
+         .grid = {s->grid[0], s->grid[1], s->grid[2]},
+         .f64 = s->f64,
+         .running_max_low = s->running_max_low,
+         .stop = s->stop,
+         .stop_user = s->stop_user},
         s->first,
         &flag,
         &fault};

@@ -277,6 +277,8 @@ static bool execute(interp_agent *ag, const ir_op *op)
     return true;
 }
 
+#define STOP_EVERY 16 /* ops: a dot takes milliseconds, reading a clock takes nothing beside 16 ops */
+
 enum interp_state interp_step(interp_agent *ag)
 {
     interp_frame *f = &ag->frame[ag->nframes - 1];
@@ -286,6 +288,10 @@ enum interp_state interp_step(interp_agent *ag)
     if (ag->launch.step_limit && ag->steps > ag->launch.step_limit) {
         interp_fail(ag, TW_E_LIMIT, op, "one program executed more than %llu operations",
                     (unsigned long long)ag->launch.step_limit);
+        return INTERP_FAILED;
+    }
+    if (ag->launch.stop && ag->steps % STOP_EVERY == 0 && ag->launch.stop(ag->launch.stop_user)) {
+        interp_fail(ag, TW_E_CANCELLED, op, "stopped by the caller");
         return INTERP_FAILED;
     }
     f->next = op->next;

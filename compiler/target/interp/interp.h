@@ -37,6 +37,8 @@ typedef struct interp_launch {
     bool f64;             /* keep every float in double and round only at stores */
     bool running_max_low; /* running_max gives its lowest allowed value, not its highest */
     uint64_t step_limit;  /* ops that one program may execute; 0 = no limit */
+    bool (*stop)(void *user); /* asked now and then, by any thread; true ends the run. May be NULL */
+    void *stop_user;
 } interp_launch;
 
 /* Why a run stopped. text: the assert's text, or what went wrong. */
@@ -49,7 +51,7 @@ typedef struct interp_fault {
 
 /* Runs programs first .. first + count - 1 of the grid, numbered with the first dimension fastest;
  * programs beyond the grid's end are not run. fault may be NULL. Fails with TW_E_ASSERT,
- * TW_E_LIMIT (the step limit), TW_E_NOMEM, TW_E_INTERNAL. */
+ * TW_E_LIMIT (the step limit), TW_E_CANCELLED (stop), TW_E_NOMEM, TW_E_INTERNAL. */
 tw_status interp_run(const interp_program *p, const interp_launch *l, int64_t first, int64_t count,
                      interp_fault *fault);
 
