@@ -90,10 +90,28 @@ START_TEST(numbers_have_their_values)
 }
 END_TEST
 
-static const char *const malformed[] = {
-    "9223372036854775808", "010",   "0x",    "0b2", "12abc", "1.2.3", "1e",   "1e+", "1__0",
-    "1_",                  "0xg",   "1.5f",  "1_.5", "\"open", "/* open", "$", "@", "\x01",
-    "\"two\nlines\"",      "0x0x5", "1e5e5", "\xc3\xa9"};
+static const char *const malformed[] = {"9223372036854775808",
+                                        "010",
+                                        "0x",
+                                        "0b2",
+                                        "12abc",
+                                        "1.2.3",
+                                        "1e",
+                                        "1e+",
+                                        "1__0",
+                                        "1_",
+                                        "0xg",
+                                        "1.5f",
+                                        "1_.5",
+                                        "\"open",
+                                        "/* open",
+                                        "$",
+                                        "@",
+                                        "\x01",
+                                        "\"two\nlines\"",
+                                        "0x0x5",
+                                        "1e5e5",
+                                        "\xc3\xa9"};
 
 START_TEST(malformed_text_is_an_error)
 {

@@ -153,17 +153,17 @@ END_TEST
 START_TEST(one_run_reports_several_errors)
 {
     parse_source("kernel k(x: f32[N]) grid (1) {\n"
-               "    let a = ;\n"
-               "    let b = 1;\n"
-               "    let c = (1 + 2;\n"
-               "    if (b { let d = 1; }\n"
-               "    let e = 1\n"
-               "    let f = 2;\n"
-               "    break;\n"
-               "}\n"
-               "kernel (\n"
-               "fn ok() {}\n"
-               "let g = 1;\n");
+                 "    let a = ;\n"
+                 "    let b = 1;\n"
+                 "    let c = (1 + 2;\n"
+                 "    if (b { let d = 1; }\n"
+                 "    let e = 1\n"
+                 "    let f = 2;\n"
+                 "    break;\n"
+                 "}\n"
+                 "kernel (\n"
+                 "fn ok() {}\n"
+                 "let g = 1;\n");
     static const int lines[] = {2, 4, 5, 6, 8, 10, 12};
 
     ck_assert_uint_eq(diags.errors, sizeof lines / sizeof *lines);
@@ -196,8 +196,8 @@ END_TEST
 
 START_TEST(deep_blocks_are_a_limit)
 {
-    static const char *const open[] = {"{", "if (1) ", "if (1) {} else ", "while (1) ",
-                                       "for i in range(1) ", "fn f() {"};
+    static const char *const open[] = {
+        "{", "if (1) ", "if (1) {} else ", "while (1) ", "for i in range(1) ", "fn f() {"};
     strbuf b;
 
     sb_init(&b, &a);
