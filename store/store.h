@@ -81,6 +81,7 @@ typedef struct store_answer {
     char config[256];
     double seconds;    /* 0: never measured for this very key and driver */
     double distance;   /* of the neighbour that answered */
+    int64_t time_ms;   /* when it was stored, in milliseconds since 1970; 0 for a seed */
 } store_answer;
 /* May config be used for this problem? (It parses, meets the constraints, its names are known.) */
 typedef bool (*store_accept_fn)(void *user, const char *config);

@@ -121,6 +121,7 @@ static bool pick(lookup *l, store_accept_fn accept, void *user, store_answer *ou
         if (!accept || accept(user, c.config)) {
             out->layer = c.layer;
             out->distance = c.distance;
+            out->time_ms = c.time;
             out->seconds = c.layer == TW_LAYER_EXACT ? c.seconds : 0.0;
             strcpy(out->config, c.config);
             return true;

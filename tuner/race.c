@@ -5,9 +5,10 @@
 
 #define STATS_MAX 256
 
-/* After so few pairs that spread means nothing, only plain losers are told. */
+/* After so few pairs that spread means nothing, only plain losers and winners are told. */
 #define FAR_SLOWER_ONE 0.405 /* log 1.5, after one pair  */
 #define FAR_SLOWER_FEW 0.095 /* log 1.1, in every of two */
+#define FAR_FASTER_FEW 0.095 /* the same, in every of three */
 #define MIN_PAIRS 5          /* for any other verdict    */
 /* Of the normal law: a median's standard error is 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD. */
 #define MEDIAN_ERROR (1.2533 * 1.4826)
@@ -62,18 +63,20 @@ double race_log_ratio(const race *r)
     return median_of(r->log_ratio, r->n);
 }
 
-static bool all_above(const race *r, double limit)
+static bool all_above(const race *r, double limit, double sign)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->log_ratio[i] <= limit)
+        if (r->log_ratio[i] * sign <= limit)
             return false;
     return r->n > 0;
 }
 
 enum race_verdict race_verdict(const race *r)
 {
-    if (all_above(r, r->n == 1 ? FAR_SLOWER_ONE : FAR_SLOWER_FEW))
+    if (all_above(r, r->n == 1 ? FAR_SLOWER_ONE : FAR_SLOWER_FEW, 1.0))
         return RACE_SLOWER;
+    if (r->n >= 3 && all_above(r, FAR_FASTER_FEW, -1.0))
+        return RACE_FASTER;
     if (r->n < MIN_PAIRS)
         return RACE_GO_ON;
     double middle = race_log_ratio(r);

@@ -1,0 +1,98 @@
+#include "tests/support/tune_fixture.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+fake_device fake;
+
+static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
+                             int32_t *failed)
+{
+    int64_t programs = s->grid[0];
+    tw_status st = interp_driver.launch(dev, loaded, s, stream, failed);
+
+    atomic_fetch_add(&fake.launches, 1);
+    fake.last = programs;
+    fake.now += fake.cost(programs);
+    if (programs == fake.fails_at)
+        return error_set(TW_E_DEVICE, "this launch fails");
+    if (programs == fake.wrong_at)
+        ((float *)(void *)s->tensor[1].base)[s->tensor[1].extent[0] / 2] += 0.5f;
+    return st;
+}
+
+static tw_status event_create(tw_device *dev, void **event)
+{
+    (void)dev;
+    *event = calloc(1, sizeof(double));
+    return *event ? TW_OK : TW_E_NOMEM;
+}
+
+static void event_destroy(tw_device *dev, void *event)
+{
+    (void)dev;
+    free(event);
+}
+
+static tw_status event_record(tw_device *dev, void *event, tw_stream *stream)
+{
+    (void)dev, (void)stream;
+    *(double *)event = fake.now;
+    return TW_OK;
+}
+
+static tw_status event_seconds(tw_device *dev, void *from, void *to, double *seconds)
+{
+    (void)dev;
+    *seconds = *(double *)to - *(double *)from;
+    return TW_OK;
+}
+
+static tw_status fake_sync(tw_device *dev, tw_stream *stream)
+{
+    (void)dev, (void)stream;
+    return TW_OK;
+}
+
+tw_device *fake_open(double (*cost)(int64_t programs))
+{
+    static driver table;
+    tw_device *dev = rt_device("interp");
+
+    table = interp_driver;
+    table.name = "fake";
+    table.launch = fake_launch;
+    table.sync = fake_sync;
+    table.event_create = event_create;
+    table.event_destroy = event_destroy;
+    table.event_record = event_record;
+    table.event_seconds = event_seconds;
+    dev->drv = &table;
+    memset(&fake, 0, sizeof fake);
+    fake.cost = cost;
+    return dev;
+}
+
+static tw_kernel *load(const char *text)
+{
+    tw_kernel *k = NULL;
+
+    RT_OK(tw_kernel_load_text(rt_cx, "fake.tw", text, strlen(text), NULL, &k));
+    return k;
+}
+
+#define SPACE "tune BLOCK in {64, 16, 32, 128, 256, 512}, M in {1, 2, 4}\ngrid (cdiv(N, BLOCK))\n"
+
+tw_kernel *fake_kernel(void)
+{
+    return load("kernel fake(x: f32[N], out y: f32[N])\n" SPACE
+                "{ let at = program_id(0) * BLOCK; "
+                "store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + 1.0); }\n");
+}
+
+tw_kernel *fake_inout_kernel(void)
+{
+    return load("kernel fake_inout(x: f32[N], inout y: f32[N])\n" SPACE
+                "{ let at = program_id(0) * BLOCK; "
+                "store(y[at :+ BLOCK], load(y[at :+ BLOCK]) + 1.0); }\n");
+}

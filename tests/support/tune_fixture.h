@@ -1,0 +1,28 @@
+#ifndef TW_TESTS_TUNE_FIXTURE_H
+#define TW_TESTS_TUNE_FIXTURE_H
+/* A device whose results are real and whose clock is made up: it computes as the interpreter does
+ * and says that a launch took what `cost` says of the number of programs. With a kernel whose grid
+ * is cdiv(N, BLOCK), that is a function of BLOCK. */
+#include "tests/support/runtime_fixture.h"
+
+typedef struct fake_device {
+    double (*cost)(int64_t programs); /* seconds */
+    int64_t wrong_at;   /* this many programs: the results are spoilt; 0: never */
+    int64_t fails_at;   /* this many programs: a launch fails                   */
+    atomic_long launches;
+    int64_t last;       /* programs of the last launch                          */
+    double now;         /* seconds of launches so far                           */
+} fake_device;
+extern fake_device fake;
+
+/* Over rt_cx; every field of fake is cleared but cost. */
+tw_device *fake_open(double (*cost)(int64_t programs));
+
+/* y = x + 1 over N elements, tune BLOCK in {64, 16, 32, 128, 256, 512}, M: a second one without
+ * effect in {1, 2, 4}. Extra lines may change the body. */
+tw_kernel *fake_kernel(void);
+/* The same, updating y in place: y += 1. */
+tw_kernel *fake_inout_kernel(void);
+#define FAKE_N 4096
+
+#endif

@@ -1,0 +1,155 @@
+/* Compiling candidates, several at a time. Measuring waits meanwhile: it wants the machine alone. */
+#include "compiler/base/error.h"
+#include "compiler/base/mem.h"
+#include "runtime/clock.h"
+#include "tuner/session.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_THREADS 64
+#define TICK_MS 100
+
+typedef struct compile_job {
+    uint32_t point;
+    executable *exe;
+    bool pruned;
+    double seconds;
+    char reason[160]; /* why there is no executable */
+} compile_job;
+
+typedef struct compile_batch {
+    session *s;
+    compile_job *job;
+    uint32_t n;
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+    uint32_t next, done; /* under lock */
+    bool stop;
+} compile_batch;
+
+uint32_t compile_threads(const session *s)
+{
+    int n = s->rq.k->cx->cfg.threads;
+    cpu_set_t set;
+
+    if (n <= 0)
+        n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+/* The first line of this thread's error, without what goes before a diagnostic's own text. */
+static void copy_reason(char *out, size_t size)
+{
+    const tw_error *e = error_get();
+    const char *text = e->diagnostic_count ? e->diagnostics[0].text : e->text;
+
+    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void compile_one(session *s, compile_job *j)
+{
+    const tune_request *rq = &s->rq;
+    const config *cfg = &s->trial[j->point].cfg;
+    double start = clock_seconds();
+
+    j->pruned = prune(rq->k, rq->dev, &rq->args->p, cfg, j->reason, sizeof j->reason);
+    if (!j->pruned && runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE,
+                                      &j->exe) != TW_OK)
+        copy_reason(j->reason, sizeof j->reason);
+    if (!j->exe && !j->reason[0])
+        snprintf(j->reason, sizeof j->reason, "it did not compile");
+    j->seconds = clock_seconds() - start;
+}
+
+static void work(compile_batch *b)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->next < b->n && !b->stop) {
+        compile_job *j = &b->job[b->next++];
+        pthread_mutex_unlock(&b->lock);
+        compile_one(b->s, j);
+        pthread_mutex_lock(&b->lock);
+        b->done++;
+        pthread_cond_signal(&b->finished);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void *worker(void *arg)
+{
+    work(arg);
+    error_clear(); /* the error of a thread that ends */
+    return NULL;
+}
+
+/* Calls the progress function while the others work; told to stop, they finish what they are at. */
+static void wait_for(compile_batch *b)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->done < b->n && !b->stop) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TICK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&b->finished, &b->lock, &until);
+        pthread_mutex_unlock(&b->lock);
+        bool go_on = session_tick(b->s, "compiling");
+        pthread_mutex_lock(&b->lock);
+        b->stop = b->stop || !go_on;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void run_batch(compile_batch *b)
+{
+    pthread_t thread[MAX_THREADS];
+    uint32_t want = compile_threads(b->s), started = 0;
+
+    want = want < b->n ? want : b->n;
+    while (started < want && pthread_create(&thread[started], NULL, worker, b) == 0)
+        started++;
+    if (started == 0)
+        work(b);
+    else
+        wait_for(b);
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void take_over(session *s, compile_job *j)
+{
+    trial *t = &s->trial[j->point];
+
+    t->exe = j->exe;
+    if (!j->reason[0]) { /* compiled, or not come to */
+        if (j->exe && !j->exe->from_store && j->seconds > s->compile_s)
+            s->compile_s = j->seconds;
+        return;
+    }
+    session_finish(s, j->point, j->pruned ? TW_TRIAL_PRUNED : TW_TRIAL_FAILED, "%s", j->reason);
+}
+
+void compile_candidates(session *s, const uint32_t *point, uint32_t n)
+{
+    compile_batch b = {.s = s, .n = n};
+
+    b.job = mem_zalloc(n * sizeof *b.job);
+    if (!b.job) {
+        for (uint32_t i = 0; i < n; i++)
+            session_finish(s, point[i], TW_TRIAL_FAILED, "out of memory");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        b.job[i].point = point[i];
+    pthread_mutex_init(&b.lock, NULL);
+    pthread_cond_init(&b.finished, NULL);
+    run_batch(&b);
+    pthread_cond_destroy(&b.finished);
+    pthread_mutex_destroy(&b.lock);
+    for (uint32_t i = 0; i < n; i++)
+        take_over(s, &b.job[i]);
+    mem_free(b.job);
+}

@@ -1,0 +1,192 @@
+#include "tuner/scratch.h"
+#include "compiler/base/check.h"
+#include "compiler/base/mem.h"
+#include <string.h>
+
+#define LINE 64 /* bytes: what the position of element 0 is kept against */
+
+static tw_status device_alloc(tw_device *dev, size_t size, char **out)
+{
+    void *p = NULL;
+
+    if (dev->drv->alloc)
+        TRY(dev->drv->alloc(dev, size, &p));
+    else if (!(p = mem_alloc_aligned(LINE, size)))
+        return error_set(TW_E_NOMEM, "no memory for a copy of an output (%zu bytes)", size);
+    *out = p;
+    return TW_OK;
+}
+
+static void device_free(tw_device *dev, void *p)
+{
+    if (p && dev->drv->alloc)
+        dev->drv->release(dev, p);
+    else
+        mem_free(p);
+}
+
+static tw_status device_copy(tw_device *dev, void *dst, const void *src, size_t size,
+                             enum driver_copy direction)
+{
+    if (dev->drv->copy)
+        return dev->drv->copy(dev, dst, src, size, direction, NULL);
+    memcpy(dst, src, size);
+    return TW_OK;
+}
+
+bool scratch_is_host(const scratch *s)
+{
+    return !s->dev->drv->copy;
+}
+
+/* Bytes from the lowest element to the end of the highest, and from the lowest to element 0. */
+static void measure_block(const tensor_arg *t, int rank, int bytes, size_t *size, size_t *to_first)
+{
+    int64_t low = 0, high = 0;
+
+    for (int i = 0; i < rank; i++) {
+        int64_t reach = t->extent[i] > 0 ? (t->extent[i] - 1) * t->stride[i] : 0;
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+    }
+    *size = (size_t)(high - low + 1) * (size_t)bytes;
+    *to_first = (size_t)-low * (size_t)bytes;
+}
+
+/* No value a kernel is likely to compute: a NaN of its own, or 0xa5 all over. */
+static void fill_pattern(enum dtype t, char *block, size_t size)
+{
+    static const unsigned char nan16[] = {0xa5, 0x7e}, nan_bf16[] = {0xe5, 0x7f},
+                               nan32[] = {0xa5, 0xa5, 0xe5, 0x7f},
+                               nan64[] = {0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xfd, 0x7f};
+    const unsigned char *unit = t == DT_F16    ? nan16
+                                : t == DT_BF16 ? nan_bf16
+                                : t == DT_F32  ? nan32
+                                : t == DT_F64  ? nan64
+                                               : NULL;
+    size_t n = (size_t)dtype_bytes(t);
+
+    if (!unit)
+        memset(block, 0xa5, size);
+    else
+        for (size_t at = 0; at + n <= size; at += n)
+            memcpy(block + at, unit, n);
+}
+
+static tw_status fill_initial(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
+{
+    char *host;
+    tw_status st = TW_OK;
+
+    if (t->keeps_values || !t->is_output) {
+        enum driver_copy way = owner != s->dev ? COPY_FROM_DEVICE : COPY_ON_DEVICE;
+        return device_copy(owner, t->initial, theirs - t->to_first, t->size, way);
+    }
+    if (scratch_is_host(s)) {
+        fill_pattern(t->view.dtype, t->initial, t->size);
+        return TW_OK;
+    }
+    host = mem_alloc(t->size);
+    if (!host)
+        return error_set(TW_E_NOMEM, "no memory for a copy of an output (%zu bytes)", t->size);
+    fill_pattern(t->view.dtype, host, t->size);
+    st = device_copy(s->dev, t->initial, host, t->size, COPY_TO_DEVICE);
+    mem_free(host);
+    return st;
+}
+
+static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, uint32_t param,
+                            enum dtype dtype)
+{
+    tensor_arg *arg = &s->args.tensor[param];
+    scratch_tensor *t = &s->tensor[s->n++];
+
+    t->param = param;
+    t->is_output = p->direction != DIR_IN;
+    t->keeps_values = p->direction == DIR_INOUT;
+    t->view = (compare_view){dtype, p->rank, arg->extent, arg->stride};
+    measure_block(arg, p->rank, dtype_bytes(dtype), &t->size, &t->to_first);
+    for (int i = 0; i < p->rank; i++)
+        if (arg->extent[i] == 0)
+            t->size = t->to_first = 0;
+    TRY(device_alloc(s->dev, t->size + LINE, &t->block));
+    TRY(device_alloc(s->dev, t->size, &t->initial));
+    uintptr_t first = (uintptr_t)t->block + t->to_first;
+    t->base = t->block + t->to_first + (((uintptr_t)arg->base - first) & (LINE - 1));
+    TRY(fill_initial(s, t, owner, arg->base));
+    arg->base = t->base;
+    return device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE);
+}
+
+static enum dtype dtype_of(const sig_param *p, const launch_args *args)
+{
+    return p->dtype_const < 0 ? p->dtype : (enum dtype)args->p.cons[p->dtype_const].value;
+}
+
+tw_status scratch_create(scratch *s, tw_device *dev, tw_device *owner, const tw_kernel *k,
+                         const launch_args *args)
+{
+    const kernel_sig *sig = &k->source->sig;
+    tw_status st = TW_OK;
+
+    memset(s, 0, sizeof *s);
+    s->dev = dev;
+    s->args = *args;
+    for (uint32_t i = 0; i < sig->nparams && st == TW_OK; i++) {
+        const sig_param *p = &sig->param[i];
+        bool reached = dev == owner || !owner->drv->copy;
+        if (p->is_tensor && (p->direction != DIR_IN || !reached))
+            st = add_tensor(s, owner, p, i, dtype_of(p, args));
+    }
+    if (st != TW_OK)
+        scratch_destroy(s);
+    return st;
+}
+
+void scratch_destroy(scratch *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        device_free(s->dev, s->tensor[i].block);
+        device_free(s->dev, s->tensor[i].initial);
+    }
+    s->n = 0;
+}
+
+static tw_status reset(scratch *s, bool all)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        scratch_tensor *t = &s->tensor[i];
+        if (t->is_output && (all || t->keeps_values))
+            TRY(device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE));
+    }
+    return TW_OK;
+}
+
+tw_status scratch_reset(scratch *s)
+{
+    return reset(s, true);
+}
+
+tw_status scratch_reset_inputs(scratch *s)
+{
+    return reset(s, false);
+}
+
+static const char *read_block(scratch *s, const char *at, size_t size, void *buffer)
+{
+    if (scratch_is_host(s))
+        return at;
+    return device_copy(s->dev, buffer, at, size, COPY_FROM_DEVICE) == TW_OK ? buffer : NULL;
+}
+
+const char *scratch_read(scratch *s, uint32_t i, void *buffer)
+{
+    const scratch_tensor *t = &s->tensor[i];
+
+    return read_block(s, t->base - t->to_first, t->size, buffer);
+}
+
+const char *scratch_read_initial(scratch *s, uint32_t i, void *buffer)
+{
+    return read_block(s, s->tensor[i].initial, s->tensor[i].size, buffer);
+}

@@ -1,0 +1,252 @@
+#include "tuner/session.h"
+#include "compiler/base/check.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "runtime/clock.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A dynamic parameter, threads, is tried at all of them and at half: one a core, not one a
+ * hyper-thread. Fewer never won. */
+#define DYNAMIC_VALUES 2
+#define TICK_S 0.02 /* progress is reported no more often within a phase */
+
+/* ---- the space ------------------------------------------------------------------------------ */
+
+static bool is_dynamic(const tune_request *rq, uint32_t i)
+{
+    uint32_t ntunes = rq->k->source->sig.ntunes;
+
+    return i >= ntunes && rq->dev->target->sched[i - ntunes].dynamic;
+}
+
+static void add_param(session *s, uint32_t i)
+{
+    const tune_request *rq = &s->rq;
+    space_param *p = &s->sp.param[s->sp.nparams++];
+    int64_t value[SPACE_MAX_VALUES];
+    uint32_t n = 0;
+
+    p->name = rq->start.value[i].name;
+    if (!(rq->pinned >> i & 1))
+        n = config_candidates(rq->k, rq->dev->target, rq->dev, i, value);
+    if (is_dynamic(rq, i) && n > DYNAMIC_VALUES)
+        n = DYNAMIC_VALUES;
+    for (uint32_t j = 0; j < n; j++)
+        space_param_add(p, value[j]);
+    if (!space_param_add(p, rq->start.value[i].value))
+        p->value[0] = rq->start.value[i].value;
+}
+
+static void config_of(const session *s, const int64_t *value, config *out)
+{
+    *out = s->rq.start;
+    for (uint32_t i = 0; i < out->n; i++)
+        out->value[i].value = value[i];
+}
+
+static bool is_valid(void *user, const int64_t *value)
+{
+    session *s = user;
+    config cfg;
+
+    config_of(s, value, &cfg);
+    return config_valid(s->rq.k, s->rq.dev->target, &s->rq.args->p, &cfg, NULL);
+}
+
+static tw_status build_guarded(void *arg)
+{
+    session *s = arg;
+    int64_t start[SPACE_MAX_PARAMS];
+
+    for (uint32_t i = 0; i < s->rq.start.n; i++) {
+        add_param(s, i);
+        start[i] = s->rq.start.value[i].value;
+    }
+    space_enumerate(&s->sp, &s->a, start, is_valid, s);
+    s->search = search_create(&s->sp, &s->a, 0);
+    s->trial = ARENA_ARRAY(&s->a, trial, s->sp.npoints);
+    s->order = ARENA_ARRAY(&s->a, uint32_t, s->sp.npoints);
+    for (uint32_t i = 0; i < s->sp.npoints; i++) {
+        int64_t value[SPACE_MAX_PARAMS];
+        space_values(&s->sp, i, value);
+        config_of(s, value, &s->trial[i].cfg);
+        s->trial[i].state = TW_TRIAL_SKIPPED;
+    }
+    return TW_OK;
+}
+
+/* ---- the object ----------------------------------------------------------------------------- */
+
+static tw_status make_buffers(session *s)
+{
+    s->reference = mem_zalloc((s->out.n + 1) * sizeof *s->reference);
+    s->buffer = mem_zalloc((s->out.n + 1) * sizeof *s->buffer);
+    bool ok = s->reference && s->buffer;
+    for (uint32_t i = 0; i < s->out.n && ok; i++) {
+        s->reference[i] = mem_alloc(s->out.tensor[i].size);
+        if (!scratch_is_host(&s->out))
+            s->buffer[i] = mem_alloc(s->out.tensor[i].size);
+        ok = s->reference[i] && (s->buffer[i] || scratch_is_host(&s->out));
+    }
+    return ok ? TW_OK : error_set(TW_E_NOMEM, "no memory for copies of the outputs");
+}
+
+/* The null device computes nothing: it may run on the caller's arguments, whatever they are. */
+static tw_status make_scratch(session *s)
+{
+    const tune_request *rq = &s->rq;
+
+    s->checks = rq->dev->drv->family != NULL;
+    s->out.args = *rq->args;
+    s->out.dev = rq->dev;
+    if (!s->checks)
+        return TW_OK;
+    TRY(scratch_create(&s->out, rq->dev, rq->dev, rq->k, rq->args));
+    return make_buffers(s);
+}
+
+tw_status session_create(const tune_request *rq, session **out)
+{
+    session *s = mem_zalloc(sizeof *s);
+
+    if (!s)
+        return error_set(TW_E_NOMEM, "no memory for tuning");
+    s->rq = *rq;
+    s->repeats = 1;
+    arena_init(&s->a);
+    tw_status st = error_thrown(guard_run(build_guarded, s));
+    if (st == TW_OK)
+        st = make_scratch(s);
+    if (st != TW_OK) {
+        session_destroy(s);
+        return st;
+    }
+    *out = s;
+    return TW_OK;
+}
+
+void session_destroy(session *s)
+{
+    for (uint32_t i = 0; s->trial && i < s->sp.npoints; i++)
+        runtime_exe_release(s->trial[i].exe);
+    for (uint32_t i = 0; i < s->out.n; i++) {
+        mem_free(s->reference ? s->reference[i] : NULL);
+        mem_free(s->buffer ? s->buffer[i] : NULL);
+    }
+    mem_free(s->reference);
+    mem_free(s->buffer);
+    scratch_destroy(&s->out);
+    arena_release(&s->a);
+    mem_free(s);
+}
+
+/* ---- time and progress ---------------------------------------------------------------------- */
+
+double session_elapsed(const session *s)
+{
+    return clock_seconds() - s->rq.started;
+}
+
+double session_left(const session *s)
+{
+    return s->rq.budget_s - session_elapsed(s);
+}
+
+double trial_median(const trial *t)
+{
+    return median_of(t->sample, t->nsamples);
+}
+
+static bool report(session *s, const char *phase)
+{
+    const trial *leader = &s->trial[s->best];
+    tw_tune_progress p = {.tried = s->norder,
+                          .total = s->sp.npoints,
+                          .best_s = trial_median(leader),
+                          .elapsed_s = session_elapsed(s),
+                          .budget_s = s->rq.budget_s,
+                          .phase = phase};
+
+    return s->rq.progress(s->rq.progress_user, &p);
+}
+
+bool session_tick(session *s, const char *phase)
+{
+    double now = clock_seconds();
+
+    if (s->cancelled || (s->phase == phase && now - s->ticked < TICK_S))
+        return !s->cancelled;
+    s->phase = phase;
+    s->ticked = now;
+    if (s->rq.lease)
+        (void)store_lease_renew(s->rq.k->cx->store, s->rq.lease);
+    s->cancelled = s->rq.progress && !report(s, phase);
+    return !s->cancelled;
+}
+
+/* ---- trials --------------------------------------------------------------------------------- */
+
+static void store_one(session *s, const trial *t)
+{
+    char text[RUNTIME_CONFIG_TEXT];
+    store_trial row = {.state = t->state,
+                       .config = text,
+                       .median_s = trial_median(t),
+                       .spread_s = spread_of(t->sample, t->nsamples),
+                       .sample = t->sample,
+                       .nsamples = t->nsamples,
+                       .reason = t->reason[0] ? t->reason : NULL};
+
+    if (t->exe && t->exe->art) {
+        row.registers = t->exe->art->registers;
+        row.spill_bytes = t->exe->art->spill_bytes;
+        row.shared_bytes = t->exe->art->nsteps ? t->exe->art->step[0].shared_bytes : 0;
+    }
+    if (config_text(&t->cfg, text) == TW_OK)
+        store_put_trial(s->rq.k->cx->store, &s->rq.key, &row);
+}
+
+static void tell_search(session *s, uint32_t p)
+{
+    const trial *t = &s->trial[p];
+    bool timed = t->state == TW_TRIAL_OK || t->state == TW_TRIAL_STOPPED;
+
+    search_tell(s->search, p, timed ? t->log_time : INFINITY);
+}
+
+void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
+{
+    trial *t = &s->trial[p];
+    va_list ap;
+
+    t->state = state;
+    t->done = true;
+    if (fmt) {
+        va_start(ap, fmt);
+        vsnprintf(t->reason, sizeof t->reason, fmt, ap);
+        va_end(ap);
+    }
+    s->order[s->norder++] = p;
+    store_one(s, t);
+    tell_search(s, p);
+    if (p != s->best && p != 0) {
+        runtime_exe_release(t->exe);
+        t->exe = NULL;
+    }
+}
+
+void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,
+                           size_t size)
+{
+    const scratch_tensor *t = &s->out.tensor[tensor];
+    size_t at = (size_t)snprintf(out, size, "%s[", s->rq.k->source->sig.param[t->param].name);
+
+    for (int i = 0; i < t->view.rank && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%lld", i ? ", " : "",
+                               (long long)m->index[i]);
+    if (at < size)
+        snprintf(out + at, size - at, "] is %.7g, not %.7g", m->got, m->want);
+}

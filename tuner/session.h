@@ -1,0 +1,108 @@
+#ifndef TW_TUNER_SESSION_H
+#define TW_TUNER_SESSION_H
+/* One tuning of one problem on one device: the search (tune.c) and the parts it is made of. A part
+ * returns TW_OK, or the status that ends the tuning; a candidate that fails does not end it. */
+#include "runtime/resolve.h"
+#include "runtime/runtime.h"
+#include "tuner/race.h"
+#include "tuner/scratch.h"
+#include "tuner/search.h"
+
+#define TRIAL_MAX_SAMPLES 64
+#define NO_TRIAL UINT32_MAX
+
+typedef struct trial {
+    tw_trial_state state;
+    bool done;        /* state is final and stored */
+    config cfg;
+    executable *exe;  /* kept while it may run again */
+    uint32_t nsamples;
+    double sample[TRIAL_MAX_SAMPLES];
+    double log_time;  /* of its time to that of point 0, by paired measurements */
+    char reason[160];
+} trial;
+
+typedef struct tune_request {
+    tw_kernel *k;
+    tw_device *dev;
+    const launch_args *args; /* p.content known */
+    config start;            /* where the search begins: the default, with what is pinned */
+    uint64_t pinned;         /* bit i: start.value[i] may not change */
+    double budget_s;
+    double started;          /* clock_seconds() */
+    tw_tune_progress_fn progress;
+    void *progress_user;
+    store_key key;
+    store_lease *lease;      /* renewed now and then; may be NULL */
+} tune_request;
+
+typedef struct session {
+    tune_request rq;
+    arena a;
+    space sp;
+    search *search;
+    trial *trial;      /* [sp.npoints]; 0 is the start */
+    uint32_t *order;   /* points in the order tried */
+    uint32_t norder;
+    scratch out;       /* what candidates write */
+    char **reference;  /* [out.n]: block of each output as the start computes it, on the host */
+    char **buffer;     /* [out.n]: room to read one back; NULL where the host reads the device */
+    bool checks;       /* the device computes something that can be compared */
+    bool cancelled;
+    bool empty;        /* the grid is: there is nothing to measure */
+    uint32_t best;     /* point that leads */
+    uint32_t repeats;  /* launches a sample */
+    double compile_s;  /* longest compile seen */
+    int checked_programs; /* by the interpreter */
+    double ticked;        /* when progress was last reported */
+    const char *phase;    /* as reported then */
+} session;
+
+/* ---- session.c ---- */
+tw_status session_create(const tune_request *rq, session **out);
+void session_destroy(session *s);
+double session_elapsed(const session *s);
+double session_left(const session *s); /* of the budget; below 0 when it is spent */
+/* Reports progress and renews the lease. False: the caller wants to stop. */
+bool session_tick(session *s, const char *phase);
+/* Gives point p its final state, stores it and tells the search. fmt may be NULL. */
+void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+double trial_median(const trial *t);
+/* "matrix 'o'[3, 7]" of a mismatch, with both values. */
+void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,
+                           size_t size);
+
+/* ---- candidates.c: compiling, several at a time ---- */
+void compile_candidates(session *s, const uint32_t *point, uint32_t n);
+uint32_t compile_threads(const session *s);
+
+/* ---- prune.c: limits known before compiling ---- */
+/* True when cfg cannot be worth compiling; why says which limit. Any thread. */
+bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const config *cfg, char *why,
+           size_t size);
+
+/* ---- measure.c: running and timing on the scratch copies ---- */
+/* One run from initial values, its results in the scratch outputs. */
+tw_status run_for_results(session *s, executable *exe);
+/* One sample: seconds a launch. TW_E_DEVICE when the clock gives no time. */
+tw_status take_sample(session *s, trial *t, double *seconds);
+/* First samples of the start. */
+tw_status measure_start(session *s);
+/* Measures p against the leader until the answer is clear, and finishes it, as leader or not. */
+tw_status race_candidate(session *s, uint32_t p);
+/* The leader against the start once more, for the numbers that are reported. */
+tw_status run_final(session *s);
+
+/* ---- verify.c: results ---- */
+/* Keeps the start's results as the reference and checks them against the interpreter. */
+tw_status verify_start(session *s);
+/* Do the scratch outputs, just written, equal the reference? *why when not. */
+tw_status verify_outputs(session *s, bool *equal, char *why, size_t size);
+
+/* ---- tune.c ---- */
+/* The whole: TW_OK also when the budget ran out, TW_E_CANCELLED, or why the start cannot be used.
+ * s->best is the winner whatever it returns, once the start was measured. */
+tw_status tune_search(session *s);
+
+#endif
