@@ -244,11 +244,15 @@ static void print_element(const num_tensor *t, int64_t i, double want, double to
 }
 
 int num_compare(const num_tensor *got, const double *want, const double *tolerance,
-                const char *what)
+                const char *what, double *closest)
 {
     int bad = 0;
 
     for (int64_t i = 0, n = num_elements(got); i < n; i++) {
+        double part = fabs((double)*num_at(got, i) - want[i]) / tolerance[i];
+
+        if (part > *closest && tolerance[i] > 0.0)
+            *closest = part;
         if (same(*num_at(got, i), want[i], tolerance[i]))
             continue;
         if (++bad <= 3)

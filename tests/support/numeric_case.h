@@ -73,9 +73,10 @@ bool num_padding_intact(const num_tensor *t);
 /* ---- comparison ---- */
 
 /* Every element of got against want, each within its own tolerance; NaN only where NaN is wanted,
- * infinities exactly. The first few that differ are printed under `what`. Returns how many do. */
+ * infinities exactly. The first few that differ are printed under `what`. Returns how many do;
+ * *closest is raised to the largest error seen, as a part of its tolerance. */
 int num_compare(const num_tensor *got, const double *want, const double *tolerance,
-                const char *what);
+                const char *what, double *closest);
 /* The largest absolute difference. */
 double num_worst(const num_tensor *got, const double *want);
 

@@ -26,7 +26,8 @@ bool subject_open(num_subject *s, const char *spec, const char *target, const ch
 
 void subject_close(num_subject *s)
 {
-    printf("%s: %d cases, %d failed\n", s->device.label, s->cases, s->failures);
+    printf("%s: %d cases, %d failed, largest error %.2f of its tolerance\n", s->device.label,
+           s->cases, s->failures, s->closest);
     fflush(stdout);
     tw_kernel_destroy(s->kernel);
     num_close(&s->device);
@@ -114,19 +115,24 @@ void attention_launch(num_subject *s, const attention_case *c, attention_tensors
     launch(s, args, n, c->config);
 }
 
+static double row_length(const num_tensor *t, int64_t row)
+{
+    int64_t n = t->extent[t->rank - 1];
+    double squares = 0.0;
+
+    for (int64_t j = 0; j < n; j++)
+        squares += (double)*num_at(t, row * n + j) * (double)*num_at(t, row * n + j);
+    return sqrt(squares);
+}
+
 static double longest_row(const num_tensor *t)
 {
-    double longest = 0.0;
     int64_t n = t->extent[t->rank - 1], rows = n ? num_elements(t) / n : 0;
+    double longest = 0.0;
 
-    for (int64_t i = 0; i < rows; i++) {
-        double squares = 0.0;
-
-        for (int64_t j = 0; j < n; j++)
-            squares += (double)*num_at(t, i * n + j) * (double)*num_at(t, i * n + j);
-        longest = squares > longest ? squares : longest;
-    }
-    return sqrt(longest);
+    for (int64_t i = 0; i < rows; i++)
+        longest = fmax(longest, row_length(t, i));
+    return longest;
 }
 
 static attention_problem problem_of(const attention_case *c, const attention_tensors *t)
@@ -145,13 +151,16 @@ static attention_problem problem_of(const attention_case *c, const attention_ten
 static void attention_tolerances(const attention_case *c, const attention_tensors *t, double scale,
                                  double *o, double *lse)
 {
-    double size = scale * longest_row(&t->q) * longest_row(&t->k);
-    double score = (sqrt((double)c->D) + 4.0) * size, sum = sqrt((double)c->N) + 8.0;
+    double longest_key = longest_row(&t->k), sum = sqrt((double)c->N) + 8.0;
 
-    for (int64_t i = 0, n = num_elements(&t->o); i < n; i++)
-        o[i] *= 4.0 * ulp * (2.0 * score + sum);
-    for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++)
-        lse[i] = 4.0 * ulp * (score + sum + fabs(lse[i]));
+    for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++) {
+        double size = scale * row_length(&t->q, i) * longest_key;
+        double score = (sqrt((double)c->D) + 4.0) * size;
+
+        lse[i] = 2.0 * ulp * (score + sum + fabs(lse[i]));
+        for (int64_t d = 0; d < c->DV; d++)
+            o[i * c->DV + d] *= 2.0 * ulp * (2.0 * score + sum);
+    }
 }
 
 static void describe_attention(char *text, size_t size, const num_subject *s,
@@ -184,8 +193,8 @@ void attention_compare(num_subject *s, const attention_case *c, attention_tensor
     attention_tolerances(c, t, p.scale, o_tol, lse_tol);
     attention_launch(s, c, t);
     describe_attention(what, sizeof what, s, c);
-    bool failed = num_compare(&t->o, o, o_tol, what) != 0;
-    failed |= num_compare(&t->lse, lse, lse_tol, what) != 0;
+    bool failed = num_compare(&t->o, o, o_tol, what, &s->closest) != 0;
+    failed |= num_compare(&t->lse, lse, lse_tol, what, &s->closest) != 0;
     failed |= !num_padding_intact(&t->o) || !num_padding_intact(&t->lse);
     count(s, failed);
     free(o);
@@ -229,13 +238,13 @@ void matmul_check(num_subject *s, int64_t m, int64_t n, int64_t k, const enum nu
     matmul_ref(&ra, &rb, want);
     matmul_ref(&rsa, &rsb, tolerance);
     for (int64_t i = 0; i < m * n; i++)
-        tolerance[i] *= 4.0 * ulp * (sqrt((double)k) + 2.0);
+        tolerance[i] *= 2.0 * ulp * (sqrt((double)k) + 2.0);
     launch(s, (tw_arg[]){TW_TENSOR("a", &a.dl), TW_TENSOR("b", &b.dl), TW_TENSOR("c", &c.dl)}, 3,
            config);
     snprintf(what, sizeof what, "%s: M=%lld N=%lld K=%lld layouts=%d%d%d %s", s->device.label,
              (long long)m, (long long)n, (long long)k, (int)layout[0], (int)layout[1],
              (int)layout[2], config ? config : "");
-    bool failed = num_compare(&c, want, tolerance, what) != 0;
+    bool failed = num_compare(&c, want, tolerance, what, &s->closest) != 0;
     count(s, failed || !num_padding_intact(&c));
     num_free(&a);
     num_free(&b);
@@ -278,7 +287,7 @@ void softmax_check(num_subject *s, int64_t m, int64_t n, double sigma,
     ref_tensor rx = ref_of(&x);
     softmax_ref(&rx, want);
     for (int64_t i = 0; i < m; i++) {
-        double relative = 4.0 * ulp * (2.0 * row_range(&x, i) + sqrt((double)n) + 8.0);
+        double relative = 2.0 * ulp * (2.0 * row_range(&x, i) + sqrt((double)n) + 8.0);
 
         for (int64_t j = 0; j < n; j++)
             tolerance[i * n + j] = relative * want[i * n + j] + 0x1p-126;
@@ -286,7 +295,7 @@ void softmax_check(num_subject *s, int64_t m, int64_t n, double sigma,
     launch(s, (tw_arg[]){TW_TENSOR("x", &x.dl), TW_TENSOR("y", &y.dl)}, 2, config);
     snprintf(what, sizeof what, "%s: M=%lld N=%lld layouts=%d%d %s", s->device.label, (long long)m,
              (long long)n, (int)layout[0], (int)layout[1], config ? config : "");
-    bool failed = num_compare(&y, want, tolerance, what) != 0;
+    bool failed = num_compare(&y, want, tolerance, what, &s->closest) != 0;
     count(s, failed || !num_padding_intact(&y));
     num_free(&x);
     num_free(&y);
@@ -318,7 +327,7 @@ void vector_add_check(num_subject *s, int64_t n, const enum num_layout layout[3]
            config);
     snprintf(what, sizeof what, "%s: N=%lld layouts=%d%d%d %s", s->device.label, (long long)n,
              (int)layout[0], (int)layout[1], (int)layout[2], config ? config : "");
-    bool failed = num_compare(&c, want, tolerance, what) != 0;
+    bool failed = num_compare(&c, want, tolerance, what, &s->closest) != 0;
     count(s, failed || !num_padding_intact(&c));
     num_free(&a);
     num_free(&b);

@@ -3,11 +3,11 @@
 /* Cases of the kernels in kernels/, each checked element by element against its float64 reference.
  *
  * Tolerances. Let u = 2^-24. A sum of K terms, added in any order, is off by about
- * sqrt(K) u A, where A is the sum of the terms' magnitudes; all tolerances are four times what
- * such errors add up to:
+ * sqrt(K) u A, where A is the sum of the terms' magnitudes; all tolerances are twice what such
+ * errors add up to:
  *   matmul      (sqrt(K) + 2) u A,  A = sum |a b| of that element
  *   softmax     (2 range + sqrt(N) + 8) u y,  range = largest - smallest finite x of the row
- *   attention   e = (sqrt(D) + 4) u S for a score, S = scale max|q| max|k| over all rows;
+ *   attention   e = (sqrt(D) + 4) u S for a score, S = scale |q| max|k|, of a row of q, all of k;
  *               lse: e + (sqrt(N) + 8) u + u |lse|
  *               o:   (2 e + (sqrt(N) + 8) u) A,  A = sum p |v| of that element
  * and vector_add is exact. */
@@ -36,6 +36,7 @@ typedef struct num_subject {
     num_random random;
     tw_launch_options options;
     int cases, failures;
+    double closest; /* see num_compare */
 } num_subject;
 
 /* Opens the device and loads kernels/NAME.tw; prints the seed. False when the machine cannot. */
