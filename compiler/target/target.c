@@ -7,13 +7,11 @@
 /* Raise it when the code that targets generate changes: artifacts of before are not used again. */
 enum { CODEGEN_REVISION = 1 };
 
-#pragma weak cpu_targets
-
 static size_t cpu_count(void)
 {
     size_t n = 0;
 
-    while (cpu_targets && cpu_targets[n])
+    while (cpu_targets[n])
         n++;
     return n;
 }

@@ -1,0 +1,157 @@
+#ifndef TW_TARGET_CPU_EMIT_H
+#define TW_TARGET_CPU_EMIT_H
+/* Plan -> LLVM IR of one function: what the emitting files share.
+ *
+ *   cpu_emit.c    the function: arguments, steps, control
+ *   cpu_nests.c   loops of a nest, register blocks, reductions
+ *   cpu_eval.c    elements of virtual tiles; buffers
+ *   cpu_access.c  elements of tensors
+ *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like
+ *
+ * Code of a nest is emitted at the outermost loop where its operands are known: every index and
+ * every value knows the depth of the loop it changes in (0 = outside of the nest), and what was
+ * computed once at a depth is found again (memo) until that loop closes. */
+#include "compiler/target/artifact.h"
+#include "compiler/target/cpu/cpu_plan.h"
+#include "compiler/target/llvm/llvm_build.h"
+
+enum { CPU_MAX_DEPTH = 8, CPU_MAX_LANES = 16 };
+
+/* An index along one dimension: base + off. */
+typedef struct cpu_index {
+    LLVMValueRef base; /* i64, or NULL for 0 */
+    int64_t off;
+    int depth; /* loop that base changes in */
+} cpu_index;
+
+/* Which elements of a tile: lanes consecutive ones from i[lane] on, or one where lane < 0. */
+typedef struct cpu_at {
+    cpu_index i[TILE_MAX_RANK];
+    int lane;
+} cpu_at;
+
+/* A vector of the target's lanes, or a scalar when all lanes are equal. */
+typedef struct cpu_got {
+    LLVMValueRef v;
+    int depth;
+} cpu_got;
+
+typedef struct cpu_view {
+    LLVMValueRef base, stride[VIEW_MAX_RANK], extent[VIEW_MAX_RANK];
+} cpu_view;
+
+/* Where a direct load's block lies. */
+typedef struct cpu_direct {
+    LLVMValueRef base, stride[TILE_MAX_RANK];
+} cpu_direct;
+
+typedef struct cpu_memo {
+    ir_val v;         /* 0: key is (tag, x, y) */
+    cpu_at at;
+    int tag;
+    const void *x, *y;
+    cpu_got got;
+    uint32_t next;    /* in its chain, 0 = end */
+} cpu_memo;
+enum { CPU_MEMO_CHAINS = 256 };
+
+typedef struct cpu_emit {
+    const cpu_plan *plan;
+    const cpu_isa *isa;
+    ir_fn *fn;
+    ll_cx *cx;
+    arena *a;
+    LLVMValueRef *scalar; /* by value id */
+    cpu_direct *direct;   /* by value id */
+    cpu_view *view;       /* by parameter; base NULL until used */
+    LLVMValueRef arg_slots, arg_pid[3], arg_scratch;
+    LLVMValueRef zero;    /* memory that holds zeros: what a scalar load outside reads */
+    VEC(recipe_slot) slots;
+    VEC(LLVMValueRef) slot_value;
+    VEC(const char *) asserts;
+    LLVMBasicBlockRef entry, leave; /* leave: returns exit_code */
+    LLVMValueRef exit_code;
+
+    LLVMBasicBlockRef here; /* where code of the current depth goes */
+    int depth;
+    LLVMBasicBlockRef enter[CPU_MAX_DEPTH]; /* by depth: block that ends by entering depth + 1 */
+    VEC(cpu_memo) memo; /* [0] is unused */
+    uint32_t chain[CPU_MEMO_CHAINS];
+    /* the block of rows that a transposing nest works on */
+    LLVMValueRef block_base;
+    int64_t block_off;
+    int block_rows; /* 0: none */
+} cpu_emit;
+
+/* ---- cpu_emit.c ---- */
+/* Builds function `name`; fills slots and asserts. */
+void cpu_emit_function(cpu_emit *e, const char *name);
+void cpu_goto(cpu_emit *e, LLVMBasicBlockRef block);
+/* Code goes where depth's does, until cpu_home. */
+void cpu_hoist(cpu_emit *e, int depth);
+void cpu_home(cpu_emit *e);
+const cpu_view *cpu_view_of(cpu_emit *e, int param);
+LLVMValueRef cpu_index_value(cpu_emit *e, cpu_index i); /* as i64, at its depth */
+
+/* ---- cpu_nests.c ---- */
+void cpu_emit_nest(cpu_emit *e, const cpu_nest *n);
+
+/* ---- cpu_eval.c ---- */
+cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at);
+/* What op gives at these indices, though its result has a buffer. */
+cpu_got cpu_eval_op(cpu_emit *e, const ir_op *op, const cpu_at *at);
+void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got);
+/* got as a vector. */
+LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got);
+/* Instructions that are not emitted twice: looked up by tag and operands. made: NULL when unknown;
+ * then the caller emits it at depth (between cpu_hoist and cpu_home) and notes it. */
+enum cpu_tag {
+    CPU_TAG_ADD, CPU_TAG_MUL, CPU_TAG_SPLAT, CPU_TAG_SEXT, CPU_TAG_BELOW, CPU_TAG_ORIGIN,
+    CPU_TAG_OUTER,
+    CPU_TAG_MASK,
+    CPU_TAG_GEP = 64,    /* + kind and width of the element */
+    CPU_TAG_REST = 1 << 20 /* + limit */
+};
+LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y);
+void cpu_note(cpu_emit *e, int tag, const void *x, const void *y, LLVMValueRef v, int depth);
+LLVMValueRef cpu_mul(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);
+LLVMValueRef cpu_add(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);
+void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got);
+void cpu_memo_close(cpu_emit *e, int depth); /* forgets what was computed at depth and deeper */
+void cpu_memo_clear(cpu_emit *e);
+int cpu_at_depth(const cpu_at *at, int rank);
+
+/* ---- cpu_access.c ---- */
+cpu_got cpu_load_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at);
+void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got);
+/* The rows of the nest's block at once: got[r] belongs at `at` with r added along dimension inner,
+ * which lies contiguous in the tensor. */
+void cpu_store_block(cpu_emit *e, const ir_op *op, const cpu_at *at, const cpu_got *got, int inner);
+/* base + sum of index * stride, in elements of type elem; the constant part is added at depth. */
+typedef struct cpu_term {
+    cpu_index i;
+    LLVMValueRef stride; /* i64 */
+} cpu_term;
+LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const cpu_term *t, int n,
+                         int depth);
+void cpu_prepare_direct(cpu_emit *e, const cpu_step *s);
+LLVMValueRef cpu_load_element(cpu_emit *e, const ir_op *op); /* outside of the tensor: 0 */
+void cpu_store_element(cpu_emit *e, const ir_op *op);
+/* Between memory and a register: i1 is a byte in memory. */
+LLVMValueRef cpu_to_register(cpu_emit *e, enum dtype t, LLVMValueRef v);
+LLVMValueRef cpu_to_memory(cpu_emit *e, enum dtype t, LLVMValueRef v);
+
+/* ---- cpu_ops.c ---- */
+/* An elementwise op or cast; all operands have the same number of lanes. */
+LLVMValueRef cpu_op(cpu_emit *e, enum ir_opcode code, enum dtype from, enum dtype to,
+                    LLVMValueRef *args);
+/* x op y of a reduction whose NaNs are tracked apart. */
+LLVMValueRef cpu_combine(cpu_emit *e, enum ir_opcode code, enum dtype t, LLVMValueRef x,
+                         LLVMValueRef y);
+LLVMValueRef cpu_neutral(cpu_emit *e, enum ir_opcode code, enum dtype t, int lanes);
+LLVMValueRef cpu_fma_or_not(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
+
+/* ---- cpu_math.c: x is f32 ---- */
+LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x);
+
+#endif

@@ -1,0 +1,519 @@
+/* Loops of one nest, the register block of a dot, reductions.
+ *
+ * All loops have constant trip counts of at least one, and test at the end. A loop of one iteration
+ * is no loop. The last lanes of a dimension that is no multiple of the vector are always reached by
+ * a constant index, so that masks for them are constants. */
+#include "compiler/base/check.h"
+#include "compiler/target/cpu/cpu_emit.h"
+#include <math.h>
+
+enum { MAX_CARRIED = 64, MAX_BLOCK = 32 };
+
+typedef struct nest {
+    cpu_emit *e;
+    const cpu_nest *n;
+    cpu_at at; /* row indices; the lane's is the group's first */
+    /* running values of the reductions: for each, nr vectors, then nr NaN masks if it has them */
+    LLVMValueRef carried[MAX_CARRIED];
+    int ncarried;
+    int nr; /* vectors that have running values */
+} nest;
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+typedef struct loop {
+    LLVMBasicBlockRef head; /* NULL: no loop, one iteration */
+    LLVMValueRef index, phi[MAX_CARRIED];
+    int64_t n, step;
+    int ncarried;
+} loop;
+
+/* 0, step, ... below n. carried: what enters, replaced by what each iteration begins with. */
+static cpu_index loop_open(cpu_emit *e, loop *l, int64_t n, int64_t step, LLVMValueRef *carried,
+                           int ncarried)
+{
+    *l = (loop){.n = n, .step = step, .ncarried = ncarried};
+    if (n <= step)
+        return (cpu_index){0};
+    LLVMBasicBlockRef before = e->here;
+    l->head = ll_block(e->cx, "loop");
+    LLVMBuildBr(e->cx->b, l->head);
+    ICHECK(e->depth + 1 < CPU_MAX_DEPTH, "loops of a nest are few");
+    e->enter[e->depth++] = before;
+    cpu_goto(e, l->head);
+    l->index = LLVMBuildPhi(e->cx->b, e->cx->i64, "");
+    ll_phi_add(l->index, ll_i64(e->cx, 0), before);
+    for (int i = 0; i < ncarried; i++) {
+        l->phi[i] = LLVMBuildPhi(e->cx->b, LLVMTypeOf(carried[i]), "");
+        ll_phi_add(l->phi[i], carried[i], before);
+        carried[i] = l->phi[i];
+    }
+    return (cpu_index){l->index, 0, e->depth};
+}
+
+/* carried: what the iteration ends with, which is also what the loop leaves. */
+static void loop_close(cpu_emit *e, loop *l, LLVMValueRef *carried)
+{
+    if (!l->head)
+        return;
+    LLVMBasicBlockRef after = ll_block(e->cx, "");
+    LLVMValueRef next = LLVMBuildAdd(e->cx->b, l->index, ll_i64(e->cx, l->step), "");
+    LLVMValueRef more = LLVMBuildICmp(e->cx->b, LLVMIntULT, next, ll_i64(e->cx, l->n), "");
+
+    LLVMBuildCondBr(e->cx->b, more, l->head, after);
+    ll_phi_add(l->index, next, e->here);
+    for (int i = 0; i < l->ncarried; i++)
+        ll_phi_add(l->phi[i], carried[i], e->here);
+    cpu_memo_close(e, e->depth);
+    e->depth--;
+    cpu_goto(e, after);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+static enum dtype reduced_type(const nest *s, const ir_op *op)
+{
+    ir_type t = ir_type_of(s->e->fn, op->res);
+
+    return (enum dtype)t.dtype;
+}
+
+static bool tracks_nan(const nest *s, const ir_op *op)
+{
+    return op->code != OP_REDUCE_SUM && dtype_is_float(reduced_type(s, op));
+}
+
+static LLVMTypeRef mask_type(const nest *s, enum dtype t)
+{
+    const cpu_emit *e = s->e;
+    LLVMTypeRef bit = t == DT_F64 ? e->cx->i64 : e->cx->i32;
+
+    return ll_lanes(e->isa->avx512 ? e->cx->i1 : bit, e->isa->lanes);
+}
+
+static void reductions_begin(nest *s, int nr)
+{
+    cpu_emit *e = s->e;
+
+    s->nr = nr;
+    s->ncarried = 0;
+    for (uint32_t i = 0; i < s->n->items.n; i++) {
+        const ir_op *op = s->n->items.at[i].op;
+        if (s->n->items.at[i].kind != ITEM_REDUCE)
+            continue;
+        enum dtype t = reduced_type(s, op);
+        bool nan = tracks_nan(s, op);
+        ICHECK(s->ncarried + 2 * nr <= MAX_CARRIED, "reductions of a nest are few");
+        for (int j = 0; j < nr; j++)
+            s->carried[s->ncarried++] =
+                cpu_neutral(e, (enum ir_opcode)op->code, t, e->isa->lanes);
+        for (int j = 0; j < nr && nan; j++)
+            s->carried[s->ncarried++] = LLVMConstNull(mask_type(s, t));
+    }
+}
+
+static LLVMValueRef as_mask(const nest *s, enum dtype t, LLVMValueRef bits)
+{
+    return s->e->isa->avx512 ? bits : LLVMBuildSExt(s->e->cx->b, bits, mask_type(s, t), "");
+}
+
+/* x: mr rows of one vector. One comparison looks for NaN in two of them: the fast maximum keeps a
+ * NaN only of its second operand. */
+static void reduce_rows(nest *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRef *nan,
+                        const LLVMValueRef *x, int mr)
+{
+    cpu_emit *e = s->e;
+    enum dtype t = reduced_type(s, op);
+
+    for (int r = 0; r < mr; r++)
+        *acc = cpu_combine(e, (enum ir_opcode)op->code, t, *acc, x[r]);
+    for (int r = 0; r < mr && nan; r += 2) {
+        LLVMValueRef other = r + 1 < mr ? x[r + 1] : x[r];
+        LLVMValueRef bits = LLVMBuildFCmp(e->cx->b, LLVMRealUNO, x[r], other, "");
+        *nan = LLVMBuildOr(e->cx->b, *nan, as_mask(s, t, bits), "");
+    }
+}
+
+/* The first of op's running values. */
+static LLVMValueRef *running(nest *s, const ir_op *op)
+{
+    LLVMValueRef *at = s->carried;
+
+    for (uint32_t i = 0; i < s->n->items.n; i++) {
+        const cpu_item *item = &s->n->items.at[i];
+        if (item->kind != ITEM_REDUCE)
+            continue;
+        if (item->op == op)
+            return at;
+        at += s->nr * (tracks_nan(s, item->op) ? 2 : 1);
+    }
+    ICHECK(0, "a reduction of the nest");
+    return NULL;
+}
+
+static LLVMValueRef with_nan(const nest *s, LLVMValueRef v, LLVMValueRef mask)
+{
+    const ll_cx *cx = s->e->cx;
+
+    if (LLVMGetTypeKind(ll_scalar_of(LLVMTypeOf(mask))) == LLVMIntegerTypeKind &&
+        LLVMGetIntTypeWidth(ll_scalar_of(LLVMTypeOf(mask))) > 1)
+        mask = LLVMBuildICmp(cx->b, LLVMIntNE, mask, LLVMConstNull(LLVMTypeOf(mask)), "");
+    return ll_select(cx, mask, ll_float(LLVMTypeOf(v), (double)NAN), v);
+}
+
+/* Indices of the reduced tile: those of the space without the axis. */
+static cpu_at without(const nest *s, cpu_at at, int axis)
+{
+    cpu_at res = {.lane = -1};
+    int k = 0;
+
+    for (int d = 0; d < s->n->space.rank; d++) {
+        if (d == axis)
+            continue;
+        if (d == at.lane)
+            res.lane = k;
+        res.i[k++] = at.i[d];
+    }
+    return res;
+}
+
+static cpu_at vector_at(const nest *s, int j)
+{
+    cpu_at at = s->at;
+
+    at.i[s->n->lane].off += (int64_t)j * s->e->isa->lanes;
+    return at;
+}
+
+static void store_vertical(nest *s, const cpu_item *item)
+{
+    LLVMValueRef *acc = running(s, item->op);
+    uint32_t buf = s->e->plan->value.at[item->v].buf;
+
+    for (int j = 0; j < s->nr && buf; j++) {
+        cpu_at at = without(s, vector_at(s, j), (int)item->op->attr[0].i);
+        LLVMValueRef v = acc[j];
+        if (tracks_nan(s, item->op))
+            v = with_nan(s, v, acc[s->nr + j]);
+        cpu_store_buf(s->e, buf, &at, (cpu_got){v, s->e->depth});
+    }
+}
+
+/* Halves on halves. */
+static LLVMValueRef across_lanes(nest *s, const ir_op *op, LLVMValueRef v)
+{
+    cpu_emit *e = s->e;
+    enum dtype t = reduced_type(s, op);
+
+    for (int n = e->isa->lanes / 2; n > 0; n /= 2) {
+        LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(v));
+        LLVMValueRef low = ll_iota(e->cx, 0, n), high = ll_iota(e->cx, n, n);
+        if (n == 1) {
+            low = LLVMBuildExtractElement(e->cx->b, v, ll_i64(e->cx, 0), "");
+            high = LLVMBuildExtractElement(e->cx->b, v, ll_i64(e->cx, 1), "");
+        } else {
+            low = LLVMBuildShuffleVector(e->cx->b, v, poison, low, "");
+            high = LLVMBuildShuffleVector(e->cx->b, v, poison, high, "");
+        }
+        v = cpu_combine(e, (enum ir_opcode)op->code, t, low, high);
+    }
+    return v;
+}
+
+static LLVMValueRef any_lane(nest *s, LLVMValueRef mask)
+{
+    const ll_cx *cx = s->e->cx;
+    LLVMTypeRef type = LLVMTypeOf(mask);
+
+    if (LLVMGetIntTypeWidth(ll_scalar_of(type)) > 1)
+        mask = LLVMBuildICmp(cx->b, LLVMIntNE, mask, LLVMConstNull(type), "");
+    LLVMTypeRef bits = LLVMIntTypeInContext(cx->context, (unsigned)s->e->isa->lanes);
+    mask = LLVMBuildBitCast(cx->b, mask, bits, "");
+    return LLVMBuildICmp(cx->b, LLVMIntNE, mask, LLVMConstNull(bits), "");
+}
+
+static void finish_horizontal(nest *s, const cpu_item *item)
+{
+    cpu_emit *e = s->e;
+    const ir_op *op = item->op;
+    LLVMValueRef *acc = running(s, op), v = acc[0], nan = acc[s->nr];
+
+    for (int j = 1; j < s->nr; j++)
+        v = cpu_combine(e, (enum ir_opcode)op->code, reduced_type(s, op), v, acc[j]);
+    v = across_lanes(s, op, v);
+    if (tracks_nan(s, op)) {
+        for (int j = 1; j < s->nr; j++)
+            nan = LLVMBuildOr(e->cx->b, nan, acc[s->nr + j], "");
+        v = with_nan(s, v, any_lane(s, nan));
+    }
+    if (ir_type_of(e->fn, op->res).kind == TYPE_SCALAR) {
+        e->scalar[op->res] = v;
+    } else if (e->plan->value.at[op->res].buf) {
+        cpu_at at = without(s, s->at, s->n->lane);
+        cpu_store_buf(e, e->plan->value.at[op->res].buf, &at, (cpu_got){v, e->depth});
+    }
+}
+
+static void finish_reductions(nest *s)
+{
+    for (uint32_t i = 0; i < s->n->items.n; i++) {
+        if (s->n->items.at[i].kind != ITEM_REDUCE)
+            continue;
+        if (s->n->horizontal)
+            finish_horizontal(s, &s->n->items.at[i]);
+        else
+            store_vertical(s, &s->n->items.at[i]);
+    }
+}
+
+/* ---- the register block of a dot ------------------------------------------------------------- */
+
+static LLVMValueRef widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v)
+{
+    return from == to ? v : cpu_op(e, OP_CAST, from, to, &v);
+}
+
+static LLVMValueRef multiply_add(cpu_emit *e, enum dtype t, LLVMValueRef x, LLVMValueRef y,
+                                 LLVMValueRef acc)
+{
+    if (dtype_is_float(t))
+        return cpu_fma_or_not(e, x, y, acc);
+    return LLVMBuildAdd(e->cx->b, LLVMBuildMul(e->cx->b, x, y, ""), acc, "");
+}
+
+/* acc[r * nr + j] += row r's element k * vector j's lanes at k */
+static void dot_step(nest *s, LLVMValueRef *acc, const cpu_at *at, int mr, int nr, cpu_index k)
+{
+    cpu_emit *e = s->e;
+    const ir_op *dot = s->n->dot;
+    int vector = cpu_dot_vector(e->plan, dot), row = 1 - vector;
+    enum dtype from = (enum dtype)ir_type_of(e->fn, dot->args[0]).dtype;
+    enum dtype to = (enum dtype)ir_type_of(e->fn, dot->res).dtype;
+    LLVMValueRef lanes[MAX_BLOCK];
+
+    for (int j = 0; j < nr; j++) {
+        cpu_at in = {.lane = vector};
+        in.i[vector] = at[j].i[s->n->lane];
+        in.i[1 - vector] = k;
+        LLVMValueRef v = cpu_vector(e, cpu_eval(e, dot->args[vector], &in));
+        lanes[j] = widen(e, from, to, v);
+    }
+    for (int r = 0; r < mr; r++) {
+        cpu_at in = {.lane = -1};
+        in.i[row] = at[r * nr].i[s->n->inner];
+        in.i[1 - row] = k;
+        cpu_got got = cpu_eval(e, dot->args[row], &in);
+        LLVMValueRef x = widen(e, from, to, cpu_vector(e, got));
+        for (int j = 0; j < nr; j++)
+            acc[r * nr + j] = multiply_add(e, to, x, lanes[j], acc[r * nr + j]);
+    }
+}
+
+static void emit_dot(nest *s, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+    const ir_op *dot = s->n->dot;
+    int64_t depth = ir_type_of(e->fn, dot->args[0]).shape[1];
+    LLVMValueRef acc[MAX_BLOCK];
+    loop l;
+
+    ICHECK(mr * nr <= MAX_BLOCK, "a register block fits the registers");
+    for (int i = 0; i < mr * nr; i++)
+        acc[i] = cpu_vector(e, cpu_eval(e, dot->args[2], &at[i]));
+    cpu_index k = loop_open(e, &l, depth, 1, acc, mr * nr);
+    dot_step(s, acc, at, mr, nr, k);
+    loop_close(e, &l, acc);
+    for (int i = 0; i < mr * nr; i++)
+        cpu_remember(e, dot->res, &at[i], (cpu_got){acc[i], e->depth});
+}
+
+/* ---- one iteration --------------------------------------------------------------------------- */
+
+typedef struct pending {
+    const cpu_item *item;
+    cpu_got *got; /* by unit */
+} pending;
+
+static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
+{
+    if (item->kind != ITEM_BUFFER || item->buf)
+        return cpu_eval(e, item->v, at);
+    cpu_got got = cpu_eval_op(e, ir_def(e->fn, item->v), at);
+    cpu_remember(e, item->v, at, got);
+    return got;
+}
+
+/* Lanes beyond the tile's end do not count in a reduction along the lanes. */
+static LLVMValueRef only_tile(nest *s, const ir_op *op, const cpu_at *at, LLVMValueRef v)
+{
+    const cpu_emit *e = s->e;
+    int64_t left = s->n->space.shape[s->n->lane] - at->i[s->n->lane].off;
+
+    if (at->i[s->n->lane].base || left >= e->isa->lanes)
+        return v;
+    LLVMValueRef none =
+        cpu_neutral(s->e, (enum ir_opcode)op->code, reduced_type(s, op), e->isa->lanes);
+    return ll_select(e->cx, ll_first_lanes(e->cx, (int)left, e->isa->lanes), v, none);
+}
+
+static void reduce_units(nest *s, const cpu_item *item, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+    LLVMValueRef *acc = running(s, item->op), x[CPU_MAX_LANES];
+    enum dtype from = (enum dtype)ir_type_of(e->fn, item->op->args[0]).dtype;
+    bool nan = tracks_nan(s, item->op);
+
+    for (int j = 0; j < nr; j++) {
+        for (int r = 0; r < mr; r++) {
+            x[r] = cpu_vector(e, cpu_eval(e, item->op->args[0], &at[r * nr + j]));
+            x[r] = widen(e, from, reduced_type(s, item->op), x[r]);
+            if (s->n->horizontal)
+                x[r] = only_tile(s, item->op, &at[r * nr + j], x[r]);
+        }
+        reduce_rows(s, item->op, &acc[j], nan ? &acc[s->nr + j] : NULL, x, mr);
+    }
+}
+
+/* Everything is evaluated before anything is stored: results may take their operands' place. */
+static void flush(nest *s, const pending *p, uint32_t n, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const cpu_item *item = p[i].item;
+        uint32_t buf = item->buf ? item->buf : e->plan->value.at[item->v].buf;
+        bool block = item->kind == ITEM_STORE && s->n->blocks &&
+                     cpu_contiguous_dim(e->plan, item->op) == s->n->inner;
+        for (int u = 0; u < mr * nr; u++) {
+            if (item->kind != ITEM_STORE && buf)
+                cpu_store_buf(e, buf, &at[u], p[i].got[u]);
+            else if (item->kind == ITEM_STORE && !block)
+                cpu_store_tensor(e, item->op, &at[u], p[i].got[u]);
+        }
+        if (block)
+            cpu_store_block(e, item->op, at, p[i].got, s->n->inner);
+    }
+}
+
+static void emit_units(nest *s, int mr, int nr, cpu_index row)
+{
+    cpu_emit *e = s->e;
+    cpu_at *at = ARENA_ARRAY(e->a, cpu_at, (size_t)(mr * nr));
+    pending *p = ARENA_ARRAY(e->a, pending, s->n->items.n);
+    uint32_t np = 0;
+
+    for (int u = 0; u < mr * nr; u++) {
+        at[u] = vector_at(s, u % nr);
+        if (s->n->inner >= 0) {
+            at[u].i[s->n->inner] = row;
+            at[u].i[s->n->inner].off += u / nr;
+        }
+    }
+    e->block_base = row.base;
+    e->block_off = row.off;
+    e->block_rows = s->n->blocks ? mr : 0;
+    if (s->n->dot)
+        emit_dot(s, at, mr, nr);
+    for (uint32_t i = 0; i < s->n->items.n; i++) {
+        const cpu_item *item = &s->n->items.at[i];
+        if (item->kind == ITEM_REDUCE) {
+            reduce_units(s, item, at, mr, nr);
+            continue;
+        }
+        p[np].item = item;
+        p[np].got = ARENA_ARRAY(e->a, cpu_got, (size_t)(mr * nr));
+        for (int u = 0; u < mr * nr; u++)
+            p[np].got[u] = item_value(e, item, &at[u]);
+        np++;
+    }
+    flush(s, p, np, at, mr, nr);
+    e->block_rows = 0;
+}
+
+/* ---- the loops of a nest --------------------------------------------------------------------- */
+
+/* Rows of a dot's block when only nr vectors are left: enough to keep the multipliers busy. */
+static int rows_of_block(const nest *s, int nr)
+{
+    const cpu_isa *isa = s->e->isa;
+    int rows = s->n->space.shape[s->n->inner], mr = s->n->mr;
+
+    while (s->n->dot && mr * nr < isa->mr * isa->nr && mr < 2 * isa->mr)
+        mr++;
+    return mr < rows ? mr : rows;
+}
+
+static void emit_group(nest *s, int nr)
+{
+    cpu_emit *e = s->e;
+    int inner = s->n->inner, rows = inner >= 0 ? s->n->space.shape[inner] : 1;
+    int mr = inner >= 0 ? rows_of_block(s, nr) : 1, whole = rows / mr * mr;
+    loop l;
+
+    if (s->n->horizontal) { /* the rows are outside, and their indices in s->at */
+        emit_units(s, 1, nr, inner >= 0 ? s->at.i[inner] : (cpu_index){0});
+        return;
+    }
+    reductions_begin(s, nr);
+    cpu_index row = loop_open(e, &l, whole, mr, s->carried, s->ncarried);
+    emit_units(s, mr, nr, row);
+    loop_close(e, &l, s->carried);
+    if (rows > whole)
+        emit_units(s, rows - whole, nr, (cpu_index){.off = whole});
+    finish_reductions(s);
+}
+
+/* Groups of nr vectors: a loop over those that are whole, then what is left. */
+static void emit_groups(nest *s)
+{
+    cpu_emit *e = s->e;
+    int lane = s->n->lane, lanes = e->isa->lanes, extent = s->n->space.shape[lane];
+    int chunks = (extent + lanes - 1) / lanes, nr = s->n->nr;
+    int looped = chunks / nr, rest = chunks % nr;
+    loop l;
+
+    if (rest == 0 && extent % lanes)
+        looped--;
+    rest = chunks - looped * nr;
+    s->at.i[lane] = (cpu_index){0};
+    if (s->n->horizontal)
+        reductions_begin(s, nr);
+    if (looped) {
+        int carried = s->n->horizontal ? s->ncarried : 0;
+        s->at.i[lane] = loop_open(e, &l, (int64_t)looped * nr * lanes, nr * lanes, s->carried,
+                                  carried);
+        emit_group(s, nr);
+        loop_close(e, &l, s->carried);
+    }
+    s->at.i[lane] = (cpu_index){.off = (int64_t)looped * nr * lanes};
+    if (rest)
+        emit_group(s, rest);
+    if (s->n->horizontal)
+        finish_reductions(s);
+}
+
+static void emit_rows(nest *s, int d)
+{
+    loop l;
+
+    if (d == s->n->space.rank) {
+        emit_groups(s);
+        return;
+    }
+    if (d == s->n->lane || (d == s->n->inner && !s->n->horizontal)) {
+        emit_rows(s, d + 1);
+        return;
+    }
+    s->at.i[d] = loop_open(s->e, &l, s->n->space.shape[d], 1, NULL, 0);
+    emit_rows(s, d + 1);
+    loop_close(s->e, &l, NULL);
+}
+
+void cpu_emit_nest(cpu_emit *e, const cpu_nest *n)
+{
+    nest s = {.e = e, .n = n, .at = {.lane = n->lane}};
+
+    cpu_memo_clear(e);
+    emit_rows(&s, 0);
+    cpu_memo_clear(e);
+}

@@ -1,0 +1,258 @@
+#include "compiler/base/check.h"
+#include "compiler/ir/iredit.h"
+#include "compiler/target/cpu/cpu_emit.h"
+#include "compiler/target/llvm/llvm_session.h"
+#include "compiler/target/target.h"
+#include <elf.h>
+#include <string.h>
+
+/* ---- what this version cannot do ------------------------------------------------------------- */
+
+typedef struct survey {
+    const ir_fn *fn;
+    diag_list *diags;
+    tw_status st;
+} survey;
+
+static void refuse(survey *s, const ir_op *op, const char *what, enum dtype t)
+{
+    if (s->st == TW_OK)
+        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "the CPU targets have no %s of %s yet", what,
+                 dtype_name(t));
+    s->st = TW_E_UNSUPPORTED;
+}
+
+static void survey_op(ir_op *op, void *arg)
+{
+    survey *s = arg;
+
+    for (int i = 0; i < op->nargs + op->nres; i++) {
+        ir_type t = ir_type_of(s->fn, i < op->nargs ? op->args[i] : op->res + (ir_val)(i - op->nargs));
+        if (t.dtype == DT_F16 || t.dtype == DT_BF16)
+            refuse(s, op, "arithmetic", (enum dtype)t.dtype);
+    }
+    if (op->nargs == 0 || op->nres == 0)
+        return;
+    enum dtype t = (enum dtype)ir_type_of(s->fn, op->args[0]).dtype;
+    bool function = op->code == OP_EXP || op->code == OP_EXP2 || op->code == OP_LOG ||
+                    op->code == OP_LOG2;
+    if ((function || op->code == OP_FMA) && t == DT_F64)
+        refuse(s, op, op_info((enum ir_opcode)op->code)->name, t);
+    if (op->code == OP_REM && dtype_is_float(t))
+        refuse(s, op, "rem", t);
+}
+
+/* ---- a compile ------------------------------------------------------------------------------- */
+
+typedef struct job {
+    const cpu_isa *isa;
+    const target_input *in;
+    enum llvm_output what;
+    arena *a;
+    cpu_emit e;
+    const char *data;
+    size_t size;
+} job;
+
+static tw_status generate(llvm_session *s, void *arg)
+{
+    job *j = arg;
+    llvm_machine machine = {j->isa->cpu, j->isa->features};
+
+    llvm_session_target(s, &machine);
+    j->e.cx = &s->cx;
+    cpu_emit_function(&j->e, j->in->module->kernel->name);
+    return llvm_session_emit(s, j->what, j->a, &j->data, &j->size);
+}
+
+static tw_status run_job(job *j)
+{
+    ir_fn *fn = j->in->module->kernel;
+    survey s = {fn, j->in->diags, TW_OK};
+
+    ir_walk(fn->body, survey_op, &s);
+    TRY(s.st);
+    const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
+    if (plan->scratch_bytes > CPU_MAX_SCRATCH) {
+        diag_add(j->in->diags, DIAG_LIMIT, (span){0},
+                 "the tiles of one program take %lld bytes; the limit is %lld",
+                 (long long)plan->scratch_bytes, (long long)CPU_MAX_SCRATCH);
+        return TW_E_LIMIT;
+    }
+    j->e = (cpu_emit){.plan = plan, .isa = j->isa, .fn = fn, .a = j->a};
+    return llvm_session_run(fn->name, generate, j);
+}
+
+static const cpu_isa *isa_of(const target *t)
+{
+    return t->data;
+}
+
+/* Bytes in executable sections. */
+static uint32_t machine_code_bytes(const char *object, size_t size)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr section;
+    uint64_t sum = 0;
+
+    if (size < sizeof header || memcmp(object, ELFMAG, SELFMAG) != 0)
+        return (uint32_t)size;
+    memcpy(&header, object, sizeof header);
+    for (unsigned i = 0; i < header.e_shnum; i++) {
+        size_t at = header.e_shoff + i * sizeof section;
+        if (at + sizeof section > size)
+            break;
+        memcpy(&section, object + at, sizeof section);
+        if (section.sh_flags & SHF_EXECINSTR)
+            sum += section.sh_size;
+    }
+    return (uint32_t)sum;
+}
+
+static recipe_step *make_step(const job *j)
+{
+    recipe_step *s = ARENA_NEW(j->a, recipe_step);
+    const ir_binding *order = binding_find(j->in->config, j->in->nconfig, "order");
+
+    s->symbol = arena_strdup(j->a, j->in->module->kernel->name);
+    s->nslots = j->e.slots.n;
+    s->slot = j->e.slots.at;
+    for (int d = 0; d < 3; d++)
+        s->grid_map[d] = (uint8_t)d;
+    s->reversed = order && order->value == 1;
+    s->scratch_bytes = j->e.plan->scratch_bytes;
+    return s;
+}
+
+static const char **assert_texts(const job *j)
+{
+    const char **text = ARENA_ARRAY(j->a, const char *, j->e.asserts.n + 1);
+
+    for (uint32_t i = 0; i < j->e.asserts.n; i++)
+        text[i] = arena_strdup(j->a, j->e.asserts.at[i]);
+    return text;
+}
+
+static tw_status cpu_compile(const target *t, const target_input *in, arena *a, artifact **out)
+{
+    job j = {.isa = isa_of(t), .in = in, .what = LLVM_OUTPUT_OBJECT, .a = a};
+    int ops = ir_op_count(in->module->kernel);
+
+    TRY(run_job(&j));
+    ICHECK(j.size <= UINT32_MAX, "an object is small");
+    artifact *art = ARENA_NEW(a, artifact);
+    art->object = ARENA_NEW(a, code_object);
+    art->object->kind = OBJECT_ELF;
+    art->object->bytes = (const uint8_t *)j.data;
+    art->object->size = (uint32_t)j.size;
+    art->nobjects = 1;
+    art->step = make_step(&j);
+    art->nsteps = 1;
+    art->assert_text = assert_texts(&j);
+    art->nasserts = j.e.asserts.n;
+    art->launch_text = artifact_launch_text(a, in->module);
+    art->ir_ops = ops;
+    art->code_bytes = machine_code_bytes(j.data, j.size);
+    *out = art;
+    return TW_OK;
+}
+
+static tw_status cpu_emit_stage(const target *t, const target_input *in, const char *kind, arena *a,
+                                const char **data, size_t *size)
+{
+    job j = {.isa = isa_of(t), .in = in, .what = LLVM_OUTPUT_IR, .a = a};
+
+    if (!strcmp(kind, "asm"))
+        j.what = LLVM_OUTPUT_ASM;
+    else if (!strcmp(kind, "obj"))
+        j.what = LLVM_OUTPUT_OBJECT;
+    else if (strcmp(kind, "ll") != 0)
+        return TW_E_UNSUPPORTED;
+    TRY(run_job(&j));
+    *data = j.data;
+    *size = j.size;
+    return TW_OK;
+}
+
+/* ---- the targets ----------------------------------------------------------------------------- */
+
+static const char *features_of(const target *t)
+{
+    return isa_of(t)->name;
+}
+
+static const char *const stages[] = {"ll", "asm", "obj", NULL};
+static const sched_param schedule[] = {
+    {.name = "threads", .help = "threads that share the grid", .lo = 1, .hi = 1024, .dynamic = true},
+    {.name = "order",
+     .help = "1: the innermost grid dimension is walked from its end (causal: longest first)",
+     .n = 2,
+     .value = {0, 1},
+     .lo = 0,
+     .hi = 1},
+};
+
+#define CPU_TARGET(id, text, about, isa_data, usable_fn)                                  \
+    static const target id = {.name = text,                                               \
+                              .family = "cpu",                                            \
+                              .help = about,                                              \
+                              .sched = schedule,                                          \
+                              .nsched = sizeof schedule / sizeof *schedule,               \
+                              .emits = stages,                                            \
+                              .data = isa_data,                                           \
+                              .usable = usable_fn,                                        \
+                              .features = features_of,                                    \
+                              .compile = cpu_compile,                                     \
+                              .emit = cpu_emit_stage}
+
+#if defined(__x86_64__)
+/* The builtins also ask the operating system whether it keeps the registers. */
+static bool has_avx512(const target *t)
+{
+    (void)t;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx2(const target *t)
+{
+    (void)t;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
+}
+
+static bool has_sse42(const target *t)
+{
+    (void)t;
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+}
+
+/* mr, nr: measured in docs/CPU.md */
+static const cpu_isa avx512 = {.name = "x86-64-v4", .cpu = "x86-64-v4", .features = "",
+                               .lanes = 16, .mr = 4, .nr = 4, .avx512 = true, .fma = true};
+static const cpu_isa avx2 = {.name = "x86-64-v3", .cpu = "x86-64-v3", .features = "",
+                             .lanes = 8, .mr = 6, .nr = 2, .fma = true};
+static const cpu_isa generic = {.name = "x86-64-v2", .cpu = "x86-64-v2", .features = "",
+                                .lanes = 4, .mr = 4, .nr = 2};
+
+CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
+CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
+CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_sse42);
+
+const target *const cpu_targets[] = {&cpu_avx512, &cpu_avx2, &cpu_generic, NULL};
+#else
+static bool always(const target *t)
+{
+    (void)t;
+    return true;
+}
+
+static const cpu_isa generic = {.name = "generic", .cpu = "generic", .features = "",
+                                .lanes = 4, .mr = 6, .nr = 4, .fma = true};
+
+CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
+           &generic, always);
+
+const target *const cpu_targets[] = {&cpu_generic, NULL};
+#endif

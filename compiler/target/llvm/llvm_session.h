@@ -1,0 +1,47 @@
+#ifndef TW_TARGET_LLVM_SESSION_H
+#define TW_TARGET_LLVM_SESSION_H
+/* One use of LLVM by one thread: context, module, target machine, and what must happen when LLVM
+ * fails. A fatal error inside LLVM comes back as TW_E_INTERNAL; the context of that compile is then
+ * abandoned (leaked), because its destructors may not be trusted. LLVM running out of memory ends
+ * the process: it has no other way.
+ *
+ * Threads: any number of sessions at a time, each of one thread. */
+#include "compiler/target/llvm/llvm_build.h"
+#include "tilewright.h"
+#include <llvm-c/TargetMachine.h>
+
+typedef struct llvm_session {
+    ll_cx cx;
+    LLVMTargetMachineRef machine;
+    LLVMMemoryBufferRef buffer;
+    char problem[256]; /* what LLVM's diagnostics said first; "" = nothing */
+    bool fatal;        /* a fatal error was thrown */
+    struct llvm_session *outer;
+} llvm_session;
+
+/* Runs fn in a session whose module is empty, and closes the session whatever happens.
+ * Returns what fn returned or threw; a problem that LLVM reported gives TW_E_INTERNAL and its text
+ * in the last error. Nests in guard_run. */
+tw_status llvm_session_run(const char *module, tw_status (*fn)(llvm_session *s, void *arg),
+                           void *arg);
+
+/* Code is generated for this machine: LLVM's names. */
+typedef struct llvm_machine {
+    const char *cpu;
+    const char *features; /* "+fma,..." or "" */
+} llvm_machine;
+
+enum llvm_output { LLVM_OUTPUT_IR, LLVM_OUTPUT_ASM, LLVM_OUTPUT_OBJECT };
+/* Chooses machine and data layout; before the module is filled. */
+void llvm_session_target(llvm_session *s, const llvm_machine *m);
+/* Verifies the module and prints or compiles it. The result lives in a. */
+tw_status llvm_session_emit(llvm_session *s, enum llvm_output what, arena *a, const char **data,
+                            size_t *size);
+
+/* LLVM's name of the processor this runs on ("znver4"). Lives as long as the process. */
+const char *llvm_host_cpu(void);
+const char *llvm_version(void); /* "22.1.8", as linked */
+/* Makes LLVM's native target known, once. */
+void llvm_initialize(void);
+
+#endif
