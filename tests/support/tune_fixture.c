@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 fake_device fake;
 
@@ -11,6 +12,8 @@ static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s,
     int64_t programs = s->grid[0];
     tw_status st = interp_driver.launch(dev, loaded, s, stream, failed);
 
+    if (fake.pause_us)
+        usleep((useconds_t)fake.pause_us);
     atomic_fetch_add(&fake.launches, 1);
     fake.last = programs;
     fake.now += fake.cost(programs);

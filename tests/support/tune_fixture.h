@@ -9,6 +9,7 @@ typedef struct fake_device {
     double (*cost)(int64_t programs); /* seconds */
     int64_t wrong_at;   /* this many programs: the results are spoilt; 0: never */
     int64_t fails_at;   /* this many programs: a launch fails                   */
+    int pause_us;       /* what a launch takes in truth, besides                */
     atomic_long launches;
     int64_t last;       /* programs of the last launch                          */
     double now;         /* seconds of launches so far                           */
@@ -19,7 +20,7 @@ extern fake_device fake;
 tw_device *fake_open(double (*cost)(int64_t programs));
 
 /* y = x + 1 over N elements, tune BLOCK in {64, 16, 32, 128, 256, 512}, M: a second one without
- * effect in {1, 2, 4}. Extra lines may change the body. */
+ * effect in {1, 2, 4}. */
 tw_kernel *fake_kernel(void);
 /* The same, updating y in place: y += 1. */
 tw_kernel *fake_inout_kernel(void);
