@@ -142,6 +142,7 @@ typedef struct kernel_ast {
     expr_list require, grid;
     span grid_at;
     bool has_grid;
+    bool is_broken; /* an error in the head: its names are not to be trusted */
     VEC(tune_clause) tunes;
     stmt *body;
     decl_list dims;  /* resolve: run-time dimensions in order of appearance */
@@ -150,8 +151,9 @@ typedef struct kernel_ast {
 
 typedef struct unit_ast {
     const source *src;
-    decl_list top;  /* consts, functions, kernels in the order written */
-    uint32_t slots; /* resolve */
+    decl_list top;              /* consts, functions, kernels in the order written */
+    VEC(const char *) doubtful; /* names in statements that could not be read */
+    uint32_t slots;             /* resolve */
 } unit_ast;
 
 const char *ast_print_kernel(const kernel_ast *k, const unit_ast *u, arena *a);

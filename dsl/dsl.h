@@ -2,7 +2,7 @@
 #define TW_DSL_H
 /* Kernel text -> kernel_source. docs/LANGUAGE.md is the specification.
  *
- *   text -> tokens (lex) -> AST (parse) -> names resolved (resolve) | once, at load
+ *   text -> tokens (lex) -> AST (parse) -> names resolved (names)  | once, at load
  *        -> elaborate: one walk per set of compile-time values that checks types and shapes and
  *           builds tile IR through irbuild. Checking and lowering are one walk because types depend
  *           on compile-time values, dead arms are not checked, and a local function is checked

@@ -59,14 +59,12 @@ bool elab_need_program(elab *cx, span where, const char *user)
 
 static value file_constant(elab *cx, const decl *d)
 {
-    elab outer = *cx;
+    enum elab_mode outer = cx->mode;
 
     cx->mode = ELAB_CONST;
-    cx->calls.n = 0;
     value v = elab_expr(cx, d->init);
     elab_bind(cx, d, v, d->init);
-    cx->mode = outer.mode;
-    cx->calls.n = outer.calls.n;
+    cx->mode = outer;
     return cx->env[d->slot];
 }
 

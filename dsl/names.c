@@ -579,6 +579,8 @@ void names_resolve(unit_ast *unit, arena *a, intern *names, diag_list *diags)
     resolver r = {.a = a, .strings = names, .diags = diags, .unit = unit};
 
     scope_init(&r.names, a, diags);
+    for (uint32_t i = 0; i < unit->doubtful.n; i++)
+        scope_doubt(&r.names, unit->doubtful.at[i]);
     predeclare_all(&r);
     scope_open(&r.names);
     for (uint32_t i = 0; i < unit->top.n; i++)
@@ -586,7 +588,8 @@ void names_resolve(unit_ast *unit, arena *a, intern *names, diag_list *diags)
     for (uint32_t i = 0; i < unit->top.n; i++) {
         decl *d = r.top = unit->top.at[i];
         if (d->kind == DECL_KERNEL) {
-            resolve_kernel(&r, d->kernel);
+            if (!d->kernel->is_broken)
+                resolve_kernel(&r, d->kernel);
         } else if (d->kind == DECL_FN) {
             resolve_fn(&r, d);
         } else {

@@ -72,8 +72,8 @@ static void hint_at(parser *p, diag *d, enum token_kind wanted)
 
     if (next == TOK_ASSIGN && wanted == TOK_RPAREN)
         diag_hint(p->diags, d, "a comparison is written ==");
-    else if (next == TOK_PLUS && p->at[1].kind == TOK_SEMI && p->before->kind == TOK_PLUS)
-        diag_hint(p->diags, d, "write += 1");
+    else if (next == TOK_NAME && wanted == TOK_SEMI && p->before->kind == TOK_NAME)
+        diag_hint(p->diags, d, "a declaration is written let x = ...; or var x = ...;");
     else if (p->at->kind >= TOK_KERNEL && p->at->kind < TOK_COUNT && wanted == TOK_NAME)
         diag_hint(p->diags, d, "'%s' is a reserved word", token_text(next));
 }
@@ -137,13 +137,10 @@ static bool starts_statement(enum token_kind k)
     }
 }
 
-void parse_recover(parser *p)
+static void skip_statement(parser *p)
 {
     int depth = 0, parens = 0;
 
-    if (!p->panic)
-        return;
-    p->panic = false;
     for (; p->at->kind != TOK_EOF; parse_advance(p)) {
         enum token_kind k = p->at->kind;
         if (k == TOK_LPAREN || k == TOK_RPAREN)
@@ -163,6 +160,18 @@ void parse_recover(parser *p)
         } else if (depth == 0 && starts_statement(k)) {
             return;
         }
+    }
+}
+
+void parse_recover(parser *p, const token *first)
+{
+    if (!p->panic)
+        return;
+    p->panic = false;
+    skip_statement(p);
+    for (; first < p->at; first++) {
+        if (first->kind == TOK_NAME)
+            vec_push(&p->unit->doubtful, p->a, first->value.name);
     }
 }
 
@@ -263,7 +272,7 @@ unit_ast *parse_text(arena *a, intern *names, const source *src, diag_list *diag
     token_list tokens;
 
     lex_text(&tokens, a, names, src, diags);
-    parser p = {.at = tokens.all.at, .src = src, .a = a, .diags = diags};
+    parser p = {.at = tokens.all.at, .src = src, .a = a, .diags = diags, .unit = unit};
     unit->src = src;
     while (p.at->kind != TOK_EOF) {
         parse_top(&p, unit);

@@ -19,6 +19,7 @@ typedef struct parser {
     const source *src;
     arena *a;
     diag_list *diags;
+    unit_ast *unit;
     int nesting;
     bool panic;
 } parser;
@@ -35,8 +36,8 @@ bool parse_expect(parser *p, enum token_kind k, const char *context);
 /* The current token is not what the grammar wants. Reports unless in panic; NULL then. */
 diag *parse_error(parser *p, const char *expected);
 void parse_advance(parser *p);
-/* After a panic: skips to where the list, statement or declaration ends. */
-void parse_recover(parser *p);
+/* After a panic in the statement that began at first: skips to its end. */
+void parse_recover(parser *p, const token *first);
 /* Counts a level of nesting; false, and panic, when there are too many. */
 bool parse_enter(parser *p);
 void parse_leave(parser *p);

@@ -33,7 +33,8 @@ static expr *finish(parser *p, expr *e, const token *first)
         measure(e, e->list.at[i]);
     if (e->depth <= PARSE_MAX_TREE)
         return e;
-    diag_add(p->diags, DIAG_LIMIT, e->at, "this expression has more than %d levels", PARSE_MAX_TREE);
+    diag_add(p->diags, DIAG_LIMIT, e->at, "this expression has more than %d levels",
+             PARSE_MAX_TREE);
     p->panic = true;
     return new_expr(p, EXPR_BAD, first);
 }

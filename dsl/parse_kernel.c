@@ -115,10 +115,11 @@ static void parse_clauses(parser *p, kernel_ast *k)
 }
 
 /* After an error in the head: the body may still be worth reading. */
-static void recover_head(parser *p)
+static void recover_head(parser *p, kernel_ast *k)
 {
     if (!p->panic)
         return;
+    k->is_broken = true;
     while (p->at->kind != TOK_EOF && p->at->kind != TOK_KERNEL && p->at->kind != TOK_FN) {
         if (p->at->kind == TOK_LBRACE && p->before->kind != TOK_IN) {
             p->panic = false;
@@ -141,7 +142,7 @@ kernel_ast *parse_kernel(parser *p, const token *first)
     if (parse_expect(p, TOK_LPAREN, "before the parameters"))
         parse_params(p, k);
     parse_clauses(p, k);
-    recover_head(p);
+    recover_head(p, k);
     k->body = parse_block(p);
     k->where = parse_since(p, first);
     return k;

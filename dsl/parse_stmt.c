@@ -25,7 +25,7 @@ stmt *parse_block(parser *p)
         while (!parse_is(p, TOK_RBRACE) && p->at->kind != TOK_EOF) {
             const token *first = p->at;
             vec_push(&s->body, p->a, parse_stmt(p));
-            parse_recover(p);
+            parse_recover(p, first);
             if (p->at == first)
                 parse_advance(p);
         }

@@ -92,6 +92,11 @@ void scope_declare(scope *s, decl *d)
     vec_push(&s->declared, s->a, d);
 }
 
+void scope_doubt(scope *s, const char *name)
+{
+    entry_of(s, name)->quiet = true;
+}
+
 static const char *nearest(scope *s, const char *name)
 {
     VEC(const char *) known = {0};
@@ -109,12 +114,9 @@ decl *scope_need(scope *s, const char *name, span where)
 
     if (d)
         return d;
-    for (uint32_t i = 0; i < s->unknown.n; i++) {
-        if (s->unknown.at[i] == name)
-            return NULL;
-    }
-    if (s->unknown.n < DIAG_CAP)
-        vec_push(&s->unknown, s->a, name);
+    if (entry_of(s, name)->quiet)
+        return NULL;
+    entry_of(s, name)->quiet = true; /* said once is enough */
     const char *near = nearest(s, name);
     diag *e = diag_add(s->diags, DIAG_UNKNOWN_NAME, where, "nothing here is called '%s'", name);
     if (near)
