@@ -67,5 +67,7 @@ tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **
 /* artifact.launch_text of m: its launch function and the kernel's parameters, without the kernel's
  * body, in the form that ir_parse reads. Under guard_run. */
 const char *artifact_launch_text(arena *a, const ir_module *m);
+/* What is shown when this assert fails: its text and where it stands. Under guard_run. */
+const char *artifact_assert_text(arena *a, const ir_op *op);
 
 #endif

@@ -129,14 +129,6 @@ static void fill_args(const interp_loaded *l, const driver_step *s, interp_arg *
     }
 }
 
-static int32_t assert_index(const artifact *art, const char *text)
-{
-    for (uint32_t i = 0; i < art->nasserts; i++)
-        if (strcmp(art->assert_text[i], text) == 0)
-            return (int32_t)i + 1;
-    return -1;
-}
-
 static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_step *s,
                                     tw_stream *stream, int32_t *failed)
 {
@@ -165,7 +157,7 @@ static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_s
     if (code == 0)
         return TW_OK;
     if (fault.status == TW_E_ASSERT) {
-        *failed = assert_index(s->art, fault.text);
+        *failed = fault.assert_index + 1;
         return TW_OK;
     }
     return error_set(fault.status, "interpreter: %s", fault.text);

@@ -148,8 +148,8 @@ static int check_float_op(num_device *d, const float_op *op)
         if (near_enough(z[i], want, op->ulps))
             continue;
         if (bad++ < 3)
-            printf("%s: %s with a = %a, b = %a is %a, not %a\n", d->label, op->text, (double)x[i],
-                   (double)y[i], (double)z[i], want);
+            num_say("%s: %s with a = %a, b = %a is %a, not %a\n", d->label, op->text, (double)x[i],
+                    (double)y[i], (double)z[i], want);
     }
     return bad;
 }
@@ -204,7 +204,7 @@ START_TEST(exponentials_and_logarithms_over_their_range)
             if (want != 0.0)
                 worst = fmax(worst, fabs((double)z[i] - want) / unit);
         }
-        printf("%s: %s is within %.2f ulp\n", d.label, row[k].text, worst);
+        num_say("%s: %s is within %.2f ulp\n", d.label, row[k].text, worst);
         ck_assert_msg(worst <= 2.0, "%s: %.3f ulp", row[k].text, worst);
     }
     num_close(&d);
@@ -292,8 +292,8 @@ static int check_int_op(num_device *d, const int_op *op)
         if (z[i] == op->want(x[i], y[i]))
             continue;
         if (bad++ < 3)
-            printf("%s: %s with a = %d, b = %d is %d, not %d\n", d->label, op->text, x[i], y[i],
-                   z[i], op->want(x[i], y[i]));
+            num_say("%s: %s with a = %d, b = %d is %d, not %d\n", d->label, op->text, x[i], y[i],
+                    z[i], op->want(x[i], y[i]));
     }
     return bad;
 }

@@ -28,8 +28,8 @@ static void expect(num_subject *s, const num_tensor *t, int64_t i, double want, 
     bool right = isinf(want) ? got == want : fabs(got - want) <= tolerance;
 
     if (!right && s->failures < 5)
-        printf("%s: %s[%lld] is %.9g, not %.9g\n", s->device.label, t->name, (long long)i, got,
-               want);
+        num_say("%s: %s[%lld] is %.9g, not %.9g\n", s->device.label, t->name, (long long)i, got,
+                want);
     s->failures += !right;
 }
 

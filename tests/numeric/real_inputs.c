@@ -40,8 +40,8 @@ static void judge(num_subject *s, const num_tensor *got, const double *want, dou
 {
     double error = num_worst(got, want);
 
-    printf("%s %s: worst error %.3g, naive formula %.3g\n", s->device.label, got->name, error,
-           naive);
+    num_say("%s %s: worst error %.3g, naive formula %.3g\n", s->device.label, got->name, error,
+            naive);
     s->cases++;
     s->failures += !(error <= 2.0 * naive) || !num_padding_intact(got);
 }

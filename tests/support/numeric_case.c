@@ -1,6 +1,7 @@
 #include "tests/support/numeric_case.h"
 #include <check.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,16 @@
 #include <unistd.h>
 
 /* ---- devices and kernels ---- */
+
+void num_say(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    fflush(stdout);
+}
 
 void num_must(tw_status st, const char *what)
 {
@@ -24,7 +35,7 @@ bool num_open(num_device *d, const char *spec, const char *target)
         return true;
     tw_status st = tw_device_force_target(d->dev, target);
     if (st == TW_E_UNSUPPORTED) {
-        printf("skipped: this machine cannot run %s\n", target);
+        num_say("skipped: this machine cannot run %s\n", target);
         num_close(d);
         return false;
     }
@@ -213,7 +224,7 @@ bool num_padding_intact(const num_tensor *t)
         intact &= is_element[i] || !memcmp(first + i, &poison, sizeof poison);
     free(is_element);
     if (!intact)
-        printf("%s: cells outside of the tensor were written\n", t->name);
+        num_say("%s: cells outside of the tensor were written\n", t->name);
     return intact;
 }
 
@@ -237,10 +248,10 @@ static void print_element(const num_tensor *t, int64_t i, double want, double to
         index[d] = rest % t->extent[d];
         rest /= t->extent[d];
     }
-    printf("%s: %s[", what, t->name);
+    num_say("%s: %s[", what, t->name);
     for (int d = 0; d < t->rank; d++)
-        printf("%s%lld", d ? ", " : "", (long long)index[d]);
-    printf("] is %.9g, not %.9g +- %.3g\n", (double)*num_at(t, i), want, tolerance);
+        num_say("%s%lld", d ? ", " : "", (long long)index[d]);
+    num_say("] is %.9g, not %.9g +- %.3g\n", (double)*num_at(t, i), want, tolerance);
 }
 
 int num_compare(const num_tensor *got, const double *want, const double *tolerance,
@@ -259,8 +270,8 @@ int num_compare(const num_tensor *got, const double *want, const double *toleran
             print_element(got, i, want[i], tolerance[i], what);
     }
     if (bad)
-        printf("%s: %d of %lld elements of %s differ\n", what, bad, (long long)num_elements(got),
-               got->name);
+        num_say("%s: %d of %lld elements of %s differ\n", what, bad, (long long)num_elements(got),
+                got->name);
     return bad;
 }
 

@@ -22,6 +22,8 @@ typedef struct num_device {
 bool num_open(num_device *d, const char *spec, const char *target);
 void num_close(num_device *d);
 tw_kernel *num_load(num_device *d, const char *path);
+/* printf that is seen even when the test's process ends right after. */
+void num_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Aborts the test with the library's message when st is not TW_OK. */
 void num_must(tw_status st, const char *what);
 

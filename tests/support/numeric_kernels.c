@@ -20,14 +20,14 @@ bool subject_open(num_subject *s, const char *spec, const char *target, const ch
     s->kernel = num_load(&s->device, path);
     s->options = (tw_launch_options)TW_LAUNCH_OPTIONS_INIT;
     s->random.state = seed;
-    printf("%s on %s, seed %llu\n", name, s->device.label, (unsigned long long)seed);
+    num_say("%s on %s, seed %llu\n", name, s->device.label, (unsigned long long)seed);
     return true;
 }
 
 void subject_close(num_subject *s)
 {
-    printf("%s: %d cases, %d failed, largest error %.2f of its tolerance\n", s->device.label,
-           s->cases, s->failures, s->closest);
+    num_say("%s: %d cases, %d failed, largest error %.2f of its tolerance\n", s->device.label,
+            s->cases, s->failures, s->closest);
     fflush(stdout);
     tw_kernel_destroy(s->kernel);
     num_close(&s->device);

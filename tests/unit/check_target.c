@@ -102,7 +102,7 @@ START_TEST(the_recipe_takes_all_that_parameters_are_made_of)
         ck_assert_int_eq(art->step->slot[i].param, want[i].param);
     }
     ck_assert_uint_eq(art->nasserts, 1);
-    ck_assert_str_eq(art->assert_text[0], "at most 100 elements");
+    ck_assert_str_eq(art->assert_text[0], "at most 100 elements (test.tir:9)");
     ck_assert_str_eq(art->step->symbol, "scale");
     teardown(&s);
 }

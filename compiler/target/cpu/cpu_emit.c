@@ -98,7 +98,7 @@ static void emit_assert(cpu_emit *e, const ir_op *op)
 {
     LLVMBasicBlockRef pass = ll_block(e->cx, "");
 
-    vec_push(&e->asserts, e->a, op->attr[0].s);
+    vec_push(&e->asserts, e->a, artifact_assert_text(e->a, op));
     ll_phi_add(e->exit_code, ll_int(e->cx->i32, e->asserts.n), e->here);
     LLVMBuildCondBr(e->cx->b, e->scalar[op->args[0]], pass, e->leave);
     cpu_goto(e, pass);

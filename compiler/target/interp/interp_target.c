@@ -54,7 +54,7 @@ static void collect_assert(ir_op *op, void *arg)
     texts *t = arg;
 
     if (op->code == OP_ASSERT)
-        vec_push(&t->at, t->a, arena_strdup(t->a, op->attr[0].s));
+        vec_push(&t->at, t->a, artifact_assert_text(t->a, op));
 }
 
 static code_object *printed(arena *a, const ir_module *m)

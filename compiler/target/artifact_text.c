@@ -27,3 +27,12 @@ const char *artifact_launch_text(arena *a, const ir_module *m)
     ir_print(&text, shell, 0);
     return text.s;
 }
+
+const char *artifact_assert_text(arena *a, const ir_op *op)
+{
+    const source *src = op->where.src;
+
+    if (!src)
+        return arena_strdup(a, op->attr[0].s);
+    return arena_printf(a, "%s (%s:%d)", op->attr[0].s, src->name, source_line(src, op->where.lo));
+}
