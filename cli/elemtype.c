@@ -1,0 +1,133 @@
+#include "cli/elemtype.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const elemtype elemtypes[ELEM_COUNT] = {
+#define ELEMTYPE(id, name, bytes, npy, code, is_float, tolerance)                                  \
+    [ELEM_##id] = {name, bytes, npy, code, is_float, tolerance},
+#include "cli/elemtype.def"
+#undef ELEMTYPE
+};
+
+const elemtype *elemtype_named(const char *name, size_t length)
+{
+    for (int i = 0; i < ELEM_COUNT; i++)
+        if (strlen(elemtypes[i].name) == length && memcmp(elemtypes[i].name, name, length) == 0)
+            return &elemtypes[i];
+    return NULL;
+}
+
+const elemtype *elemtype_of_npy(char kind, int bytes)
+{
+    for (int i = 0; i < ELEM_COUNT; i++)
+        if (elemtypes[i].npy == kind && elemtypes[i].bytes == bytes)
+            return &elemtypes[i];
+    return NULL;
+}
+
+const elemtype *elemtype_of_dlpack(DLDataType d)
+{
+    for (int i = 0; i < ELEM_COUNT; i++)
+        if (elemtypes[i].code == d.code && elemtypes[i].bytes * 8 == d.bits && d.lanes == 1)
+            return &elemtypes[i];
+    return NULL;
+}
+
+DLDataType elemtype_dlpack(const elemtype *e)
+{
+    return (DLDataType){e->code, (uint8_t)(e->bytes * 8), 1};
+}
+
+bool elemtype_ready(const elemtype *e)
+{
+    return !(e->is_float && e->bytes == 2);
+}
+
+/* ---- one element ------------------------------------------------------------------------------
+ */
+
+#define LOAD(type, p) (*(const type *)memcpy(&(type){0}, (p), sizeof(type)))
+
+double elemtype_value(const elemtype *e, const void *p)
+{
+    switch ((enum elemtype_id)(e - elemtypes)) {
+    case ELEM_I1:
+    case ELEM_U8:
+        return LOAD(uint8_t, p);
+    case ELEM_I8:
+        return LOAD(int8_t, p);
+    case ELEM_I16:
+        return LOAD(int16_t, p);
+    case ELEM_U16:
+        return LOAD(uint16_t, p);
+    case ELEM_I32:
+        return LOAD(int32_t, p);
+    case ELEM_U32:
+        return LOAD(uint32_t, p);
+    case ELEM_I64:
+        return (double)LOAD(int64_t, p);
+    case ELEM_U64:
+        return (double)LOAD(uint64_t, p);
+    case ELEM_F32:
+        return (double)LOAD(float, p);
+    case ELEM_F64:
+        return LOAD(double, p);
+    case ELEM_F16:
+    case ELEM_BF16:
+    case ELEM_COUNT:
+        break;
+    }
+    return 0.0;
+}
+
+static bool parse_float(const elemtype *e, const char *text, void *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end)
+        return false;
+    if (e->bytes == 8)
+        memcpy(out, &value, 8);
+    else
+        memcpy(out, &(float){(float)value}, 4);
+    return true;
+}
+
+static bool parse_bool(const char *text, void *out)
+{
+    uint8_t value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+    memcpy(out, &value, 1);
+    return value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+}
+
+/* Little endian: the low bytes come first. */
+static bool parse_int(const elemtype *e, const char *text, void *out)
+{
+    int bits = e->bytes * 8;
+    bool is_signed = e->code == kDLInt;
+    char *end;
+
+    errno = 0;
+    uint64_t value = is_signed ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+    if (end == text || *end || errno || (!is_signed && strchr(text, '-')))
+        return false;
+    if (bits < 64) {
+        uint64_t bias = is_signed ? (uint64_t)1 << (bits - 1) : 0;
+        if ((value + bias) >> bits)
+            return false;
+    }
+    memcpy(out, &value, (size_t)e->bytes);
+    return true;
+}
+
+bool elemtype_parse(const elemtype *e, const char *text, void *out)
+{
+    if (!elemtype_ready(e))
+        return false;
+    if (e->is_float)
+        return parse_float(e, text, out);
+    return e->code == kDLBool ? parse_bool(text, out) : parse_int(e, text, out);
+}

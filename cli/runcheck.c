@@ -1,0 +1,237 @@
+#include "cli/runcheck.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME_LIMIT 5.0 /* seconds that the interpreter may take for a sample */
+#define POISON 0xa5    /* of the reference's outputs: an element still so was not written */
+enum { SAMPLE = 64 };  /* programs in a sample */
+
+/* ---- the tensors that the interpreter writes --------------------------------------------------
+ */
+
+static void *copy_of(cli *c, const tensor *t)
+{
+    void *copy = aligned_alloc(NPY_ALIGN, (t->bytes + NPY_ALIGN) / NPY_ALIGN * NPY_ALIGN);
+
+    if (!copy)
+        cli_fail(c, TW_E_NOMEM, "--check: out of memory for the reference");
+    else
+        memcpy(copy, t->memory, t->bytes);
+    return copy;
+}
+
+/* reference: like t, with the same strides and memory of its own. */
+static int twin(cli *c, const parameter *q, tensor *reference, void **before)
+{
+    *reference = q->tensor;
+    reference->memory = copy_of(c, &q->tensor);
+    if (!reference->memory)
+        return tw_status_exit_code(TW_E_NOMEM);
+    if (!is_input(q))
+        memset(reference->memory, POISON, reference->bytes);
+    reference->view.data = reference->memory;
+    reference->view.shape = reference->shape;
+    reference->view.strides = reference->stride;
+    *before = copy_of(c, reference);
+    return *before ? CLI_OK : tw_status_exit_code(TW_E_NOMEM);
+}
+
+int check_begin(cli *c, const problem *p, check *k)
+{
+    *k = (check){.reference = cli_alloc(p->count + 1, sizeof *k->reference),
+                 .before = cli_alloc(p->count + 1, sizeof *k->before),
+                 .verdict = cli_alloc(p->count + 1, sizeof *k->verdict)};
+    for (size_t i = 0; i < p->count; i++)
+        if (is_output(&p->param[i]))
+            CLI_TRY(twin(c, &p->param[i], &k->reference[i], &k->before[i]));
+    return CLI_OK;
+}
+
+void check_free(const problem *p, check *k)
+{
+    for (size_t i = 0; k->reference && i < p->count; i++) {
+        tensor_free(&k->reference[i]);
+        free(k->before[i]);
+    }
+    free(k->reference);
+    free(k->before);
+    free(k->verdict);
+    *k = (check){0};
+}
+
+/* ---- interpreting -----------------------------------------------------------------------------
+ */
+
+typedef struct oracle {
+    cli *c;
+    const problem *p;
+    tw_device *dev;
+    tw_arg *arg;
+} oracle;
+
+static void use_references(const problem *p, const check *k, tw_arg *arg)
+{
+    for (size_t i = 0; i < p->arg_count; i++) {
+        arg[i] = p->arg[i];
+        for (size_t q = 0; q < p->count; q++)
+            if (k->before[q] && strcmp(p->param[q].info.name, arg[i].name) == 0)
+                arg[i].value.tensor = &k->reference[q].view;
+    }
+}
+
+static int interpret(oracle *o, int64_t first, int64_t count)
+{
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+
+    opt.f64 = true;
+    opt.program_first = first;
+    opt.program_count = count;
+    return tw_launch_with(o->p->kernel, o->dev, NULL, o->arg, o->p->arg_count, &opt)
+               ? cli_fail_last(o->c)
+               : CLI_OK;
+}
+
+/* All programs where the first one says that there is time for that, else SAMPLE of them or fewer,
+ * spread from the first to the last. */
+static int interpret_enough(oracle *o, check *k)
+{
+    int64_t first = o->c->opt.program_first, n = k->programs;
+    double start = cli_now();
+
+    k->interpreted = n > 0;
+    CLI_TRY(interpret(o, first, 1));
+    double one = cli_now() - start;
+    if (one * (double)n < TIME_LIMIT || n <= 2) {
+        k->interpreted = n;
+        return n > 1 ? interpret(o, first + 1, n - 1) : CLI_OK;
+    }
+    int64_t count = n < SAMPLE ? n : SAMPLE;
+    CLI_TRY(interpret(o, first + n - 1, 1));
+    k->interpreted++;
+    for (int64_t i = 1; i < count - 1 && cli_now() - start + one < TIME_LIMIT; i++) {
+        CLI_TRY(interpret(o, first + i * (n - 1) / (count - 1), 1));
+        k->interpreted++;
+    }
+    return CLI_OK;
+}
+
+static int count_programs(oracle *o, check *k)
+{
+    tw_answer answer = TW_ANSWER_INIT;
+    const options *opt = &o->c->opt;
+
+    if (tw_query(o->p->kernel, o->dev, o->arg, o->p->arg_count, NULL, &answer))
+        return cli_fail_last(o->c);
+    k->programs = answer.programs;
+    if (opt->program_count) {
+        int64_t left = answer.programs - opt->program_first;
+        k->programs = left < 0 ? 0 : left < opt->program_count ? left : opt->program_count;
+    }
+    return CLI_OK;
+}
+
+static int run_oracle(cli *c, const problem *p, check *k)
+{
+    oracle o = {c, p, NULL, cli_alloc(p->arg_count + 1, sizeof *o.arg)};
+    int code = CLI_OK;
+
+    use_references(p, k, o.arg);
+    if (tw_device_open(p->cx, "interp", &o.dev))
+        code = cli_fail_last(c);
+    if (!code)
+        code = count_programs(&o, k);
+    if (!code && k->programs > 0)
+        code = interpret_enough(&o, k);
+    tw_device_close(o.dev);
+    free(o.arg);
+    return code;
+}
+
+/* ---- comparing --------------------------------------------------------------------------------
+ */
+
+static double error_of(double got, double expected)
+{
+    if (got == expected || (isnan(got) && isnan(expected)))
+        return 0.0;
+    return isfinite(got) && isfinite(expected) ? fabs(got - expected) : INFINITY;
+}
+
+/* Root mean square of what is finite in the reference and was written. */
+static double rms_of(const tensor *reference, const void *before)
+{
+    const elemtype *e = reference->type;
+    size_t step = (size_t)e->bytes, n = 0;
+    double sum = 0.0;
+
+    for (size_t at = 0; at < reference->bytes; at += step) {
+        const char *element = (const char *)reference->memory + at;
+        double value = elemtype_value(e, element);
+        if (memcmp(element, (const char *)before + at, step) == 0 || !isfinite(value))
+            continue;
+        sum += value * value;
+        n++;
+    }
+    return n ? sqrt(sum / (double)n) : 0.0;
+}
+
+static void compare_element(verdict *v, const elemtype *e, size_t at, const char *got,
+                            const char *expected, double rms)
+{
+    double x = elemtype_value(e, got), y = elemtype_value(e, expected);
+    bool same = memcmp(got, expected, (size_t)e->bytes) == 0;
+    double error = same ? 0.0 : error_of(x, y);
+    double scale = rms + (isfinite(y) ? fabs(y) : 0.0);
+    bool wrong = !same && !(error <= v->tolerance * scale);
+
+    v->elements++;
+    v->wrong += wrong;
+    if (v->elements == 1 || error > v->worst) {
+        v->worst = error;
+        v->worst_relative = error > 0.0 ? error / scale : 0.0;
+        v->at = at;
+        v->got = x;
+        v->expected = y;
+    }
+}
+
+/* Compares what the interpreter wrote; when it ran everything, what it left alone must have been
+ * left alone. */
+static void compare_tensor(const tensor *got, const tensor *reference, const void *before,
+                           bool whole, bool fresh, verdict *v)
+{
+    const elemtype *e = got->type;
+    size_t step = (size_t)e->bytes;
+    double rms = rms_of(reference, before);
+    static const char zero[8];
+
+    for (size_t at = 0; at < got->bytes; at += step) {
+        const char *x = (const char *)got->memory + at;
+        const char *y = (const char *)reference->memory + at;
+        const char *old = (const char *)before + at;
+        bool written = memcmp(y, old, step) != 0;
+        if (!written && !whole)
+            continue;
+        compare_element(v, e, at / step, x, written || !fresh ? y : zero, rms);
+    }
+}
+
+int check_compare(cli *c, const problem *p, check *k)
+{
+    CLI_TRY(run_oracle(c, p, k));
+    k->pass = true;
+    for (size_t i = 0; i < p->count; i++) {
+        const parameter *q = &p->param[i];
+        verdict *v = &k->verdict[i];
+        if (!is_output(q))
+            continue;
+        v->compared = true;
+        v->tolerance = c->opt.tolerance >= 0.0 ? c->opt.tolerance : q->tensor.type->tolerance;
+        compare_tensor(&q->tensor, &k->reference[i], k->before[i], k->interpreted == k->programs,
+                       !is_input(q), v);
+        v->pass = v->wrong == 0;
+        k->pass &= v->pass;
+    }
+    return CLI_OK;
+}

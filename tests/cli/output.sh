@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# What is printed where: results on stdout, the rest on stderr; no escape sequences into a pipe; JSON
+# that a parser reads; readers that go away and disks that are full.
+source tests/support/cli_test.bash
+add=$root/kernels/vector_add.tw
+arguments=("$add" 'a=rand:f32[100]' 'b=zeros:f32[100]' --device=interp --tune=never)
+
+plain() { # no escape sequence, no carriage return
+    ! grep -q $'[\e\r]' "$work/out" "$work/err" || complain "escape sequences in a pipe: $1"
+}
+for verb in "run ${arguments[*]} --check" "bench ${arguments[*]} --repeat=3" "help run" "device" \
+    "cache list" "nothing"; do
+    TERM=xterm "$tw" $verb >"$work/out" 2>"$work/err"
+    plain "$verb"
+done
+
+expect 0 "" "$tw" run "${arguments[@]}" --check --json c="$work/c.npy"
+[ ! -s "$work/err" ] || complain "a good run prints on stderr"
+json "$work/out" 'd["kernel"] == "vector_add" and d["layer"] in ("default", "pinned")'
+json "$work/out" 'd["outputs"][0]["shape"] == [100] and d["outputs"][0]["file"].endswith("c.npy")'
+json "$work/out" 'd["check"]["pass"] is True and d["check"]["outputs"][0]["elements"] == 100'
+expect 0 "" "$tw" bench "${arguments[@]}" --json --repeat=3
+json "$work/out" 'd["samples"] == 3'
+expect 0 "" "$tw" device interp --json
+json "$work/out" 'd[0]["device"] == "interp"'
+expect 0 "" "$tw" cache list --json
+json "$work/out" 'isinstance(d, list)'
+expect 2 "" "$tw" run "${arguments[@]}" --json --frobnicate
+
+# --check finds what differs: a tolerance that nothing but equality meets
+cat >"$work/third.tw" <<'END'
+kernel third(x: f32[N], out y: f32[N])
+grid (1)
+{
+    store(y[0 :+ 64], exp(load(x[0 :+ 64])) / 3.0);
+}
+END
+expect 0 "PASS" "$tw" run "$work/third.tw" 'x=rand:f32[64]' --device=interp --check
+expect 12 "FAIL" "$tw" run "$work/third.tw" 'x=rand:f32[64]' --device=interp --check --tolerance=0
+grep -q "worst at y\[" "$work/out" || complain "the worst element is not named"
+
+# stdout cannot be written
+expect_full() {
+    "$@" >/dev/full 2>"$work/err"
+    local code=$?
+    [ $code -eq 7 ] && grep -q "No space" "$work/err" || complain "a full disk ($code): $*"
+}
+expect_full "$tw" help run
+expect_full "$tw" run "${arguments[@]}"
+expect_full "$tw" run "${arguments[@]}" --json
+# nobody reads: no message, no signal
+"$tw" help run 2>"$work/err" | true
+codes=("${PIPESTATUS[@]}")
+[ "${codes[0]}" -eq 0 ] && [ ! -s "$work/err" ] || complain "a closed pipe: ${codes[0]}"
+
+# a terminal: colours, unless NO_COLOR
+if script --version >/dev/null 2>&1; then
+    TERM=xterm script -qec "$tw help run" /dev/null >"$work/out" </dev/null
+    grep -q $'\e\[1m' "$work/out" || complain "no colours on a terminal"
+    TERM=xterm NO_COLOR=1 script -qec "$tw help run" /dev/null >"$work/out" </dev/null
+    grep -q $'\e' "$work/out" && complain "colours in spite of NO_COLOR"
+fi
+finish
