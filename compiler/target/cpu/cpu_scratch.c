@@ -281,7 +281,7 @@ static void span_direct(scratch *c, cpu_step *s)
     ir_type t = ir_type_of(c->p->fn, op->res);
     v->direct_buf = cpu_new_buf(c->p, t, lane < 0 ? t.rank - 1 : lane);
     s->nest = cpu_copy_nest(c->p, op->res, v->direct_buf);
-    add_span(c, v->direct_buf, 2 * s->time, c->direct_life[op->res].last);
+    add_span(c, v->direct_buf, 2 * s->time + 1, c->direct_life[op->res].last);
 }
 
 static void span_block(scratch *c, cpu_block *b)
@@ -373,7 +373,28 @@ static int by_size(const void *x, const void *y)
     return a->root < b->root ? -1 : a->root > b->root;
 }
 
-/* The lowest place that no buffer placed before, alive at the same time, takes. */
+/* Does y begin in the step that reads x last? Then y may only take x's place element by element. */
+static bool succeeds(const cpu_buf *x, const cpu_buf *y)
+{
+    for (uint32_t i = 0; i < x->live.n; i++) {
+        for (uint32_t j = 0; j < y->live.n && x->live.at[i].to % 2 == 0; j++) {
+            if (y->live.at[j].from == x->live.at[i].to + 1)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool collide(const cpu_buf *x, const cpu_buf *y)
+{
+    bool same = x->offset == y->offset && x->lane == y->lane && type_equal(x->type, y->type);
+
+    if (x->offset >= y->offset + y->bytes || y->offset >= x->offset + x->bytes)
+        return false;
+    return overlap(x, y) || (!same && (succeeds(x, y) || succeeds(y, x)));
+}
+
+/* The lowest place where it meets no buffer placed before. */
 static void place_buf(cpu_buf *b, cpu_buf *const *placed, uint32_t n)
 {
     bool moved = true;
@@ -382,10 +403,8 @@ static void place_buf(cpu_buf *b, cpu_buf *const *placed, uint32_t n)
     while (moved) {
         moved = false;
         for (uint32_t i = 0; i < n; i++) {
-            const cpu_buf *o = placed[i];
-            if (b->offset < o->offset + o->bytes && o->offset < b->offset + b->bytes &&
-                overlap(b, o)) {
-                b->offset = o->offset + o->bytes;
+            if (collide(b, placed[i])) {
+                b->offset = placed[i]->offset + placed[i]->bytes;
                 moved = true;
             }
         }
