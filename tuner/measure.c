@@ -12,8 +12,10 @@
 #define START_SAMPLES 3
 #define FAR_SLOWER 2.0      /* a first run this much slower than the leader's decides at once ... */
 #define COLD_S 2e-3         /* ... if it is longer than what cold caches can cost */
-#define RACE_SHARE 0.1      /* of the budget: one candidate takes no more ... */
-#define RACE_LEAST_PAIRS 5  /* ... unless these take longer: fewer seldom tell a winner */
+#define RACE_SHARE 0.04     /* of the budget: a first race takes no more ... */
+#define RACE_LEAST_PAIRS 3  /* ... unless these take longer: fewer tell nothing */
+#define FIRST_PAIRS 6       /* in a first race; the close ones race again at the end */
+#define CLOSE 0.03          /* log ratio to the leader up to which a trial is still in the game */
 #define FINAL_PAIRS 7
 
 tw_status run_for_results(session *s, executable *exe)
@@ -39,13 +41,20 @@ static tw_status time_launches(session *s, executable *exe, uint32_t n, double *
     return TW_OK;
 }
 
+/* The latest are kept. */
+static void add_sample(trial *t, double seconds)
+{
+    if (t->nsamples == TRIAL_MAX_SAMPLES)
+        memmove(t->sample, t->sample + 1, --t->nsamples * sizeof t->sample[0]);
+    t->sample[t->nsamples++] = seconds;
+}
+
 tw_status take_sample(session *s, trial *t, double *seconds)
 {
     TRY(time_launches(s, t->exe, s->repeats, seconds));
     if (!is_time(*seconds))
         return error_set(TW_E_DEVICE, "the clock gave %g seconds for a launch", *seconds);
-    if (t->nsamples < TRIAL_MAX_SAMPLES)
-        t->sample[t->nsamples++] = *seconds;
+    add_sample(t, *seconds);
     return TW_OK;
 }
 
@@ -83,14 +92,15 @@ static tw_status run_pair(session *s, trial *challenger, trial *leader, race *r)
     return TW_OK;
 }
 
-static enum race_verdict run_race(session *s, trial *challenger, trial *leader, tw_status *failed)
+static enum race_verdict run_race(session *s, uint32_t p, uint32_t most, tw_status *failed)
 {
     double until = session_elapsed(s) + RACE_SHARE * s->rq.budget_s;
+    trial *challenger = &s->trial[p], *leader = &s->trial[s->best];
     enum race_verdict v = RACE_GO_ON;
     race r = {0};
 
     *failed = TW_OK;
-    while (v == RACE_GO_ON && session_tick(s, "measuring")) {
+    while (v == RACE_GO_ON && r.n < most && session_tick(s, "measuring")) {
         *failed = run_pair(s, challenger, leader, &r);
         if (*failed != TW_OK)
             break;
@@ -110,7 +120,7 @@ static bool hopeless(session *s, trial *t, tw_status *failed)
     *failed = time_launches(s, t->exe, 1, &first);
     if (*failed != TW_OK || first < COLD_S || first < FAR_SLOWER * leader)
         return false;
-    t->sample[t->nsamples++] = first;
+    add_sample(t, first);
     t->log_time = s->trial[s->best].log_time + log(first / leader);
     return true;
 }
@@ -122,64 +132,114 @@ static void fail_trial(session *s, uint32_t p)
     session_finish(s, p, TW_TRIAL_FAILED, "%.*s", (int)strcspn(e->text, "\n"), e->text);
 }
 
+static void lead(session *s, uint32_t p)
+{
+    uint32_t old = s->best;
+
+    s->best = p;
+    session_finish(s, p, TW_TRIAL_OK, NULL);
+    session_drop(s, old);
+}
+
 /* A candidate that would lead is right first. */
 static tw_status take_lead(session *s, uint32_t p)
 {
-    trial *old = &s->trial[s->best], *t = &s->trial[p];
-    char why[160];
     bool equal = true;
+    char why[160];
 
-    if (s->checks) {
-        if (!session_tick(s, "checking"))
-            return TW_OK;
-        if (run_for_results(s, t->exe) != TW_OK) {
-            fail_trial(s, p);
-            return TW_OK;
-        }
-        TRY(verify_outputs(s, &equal, why, sizeof why));
-    }
-    if (!equal) {
-        session_finish(s, p, TW_TRIAL_WRONG, "%s", why);
+    if (!session_tick(s, "checking"))
+        return TW_OK;
+    if (run_for_results(s, s->trial[p].exe) != TW_OK) {
+        fail_trial(s, p);
         return TW_OK;
     }
-    if (s->best != 0) {
-        runtime_exe_release(old->exe);
-        old->exe = NULL;
-    }
-    s->best = p;
-    session_finish(s, p, TW_TRIAL_OK, NULL);
+    TRY(verify_outputs(s, &equal, why, sizeof why));
+    if (equal)
+        lead(s, p);
+    else
+        session_finish(s, p, TW_TRIAL_WRONG, "%s", why);
     return TW_OK;
 }
 
 tw_status race_candidate(session *s, uint32_t p)
 {
-    trial *t = &s->trial[p], *leader = &s->trial[s->best];
+    trial *t = &s->trial[p];
     enum race_verdict v = RACE_SLOWER;
     tw_status failed;
 
     if (!hopeless(s, t, &failed) && failed == TW_OK)
-        v = run_race(s, t, leader, &failed);
+        v = run_race(s, p, FIRST_PAIRS, &failed);
     if (failed != TW_OK) {
         fail_trial(s, p);
         return TW_OK;
     }
     if (v == RACE_FASTER)
         return take_lead(s, p);
-    if (t->nsamples > 0)
-        session_finish(s, p, v == RACE_SLOWER ? TW_TRIAL_STOPPED : TW_TRIAL_OK, NULL);
+    if (t->nsamples == 0)
+        return TW_OK; /* cancelled before the first pair */
+    t->contends = v != RACE_SLOWER && t->log_time < s->trial[s->best].log_time + CLOSE;
+    session_finish(s, p, v == RACE_SLOWER ? TW_TRIAL_STOPPED : TW_TRIAL_OK, NULL);
     return TW_OK;
+}
+
+/* The most promising of those that are still in the game, or NO_TRIAL. */
+static uint32_t next_contender(const session *s)
+{
+    uint32_t found = NO_TRIAL;
+
+    for (uint32_t i = 0; i < s->norder; i++) {
+        uint32_t p = s->order[i];
+        if (s->trial[p].contends &&
+            (found == NO_TRIAL || s->trial[p].log_time < s->trial[found].log_time))
+            found = p;
+    }
+    return found;
+}
+
+tw_status race_contenders(session *s, double reserve_s)
+{
+    uint32_t p;
+
+    while ((p = next_contender(s)) != NO_TRIAL && session_left(s) > reserve_s && !s->cancelled) {
+        trial *t = &s->trial[p];
+        tw_status failed;
+        if (t->log_time > s->trial[s->best].log_time + CLOSE)
+            return TW_OK; /* nor is any after it */
+        t->contends = false;
+        enum race_verdict v = run_race(s, p, RACE_MAX_PAIRS, &failed);
+        if (failed != TW_OK)
+            fail_trial(s, p);
+        else if (v == RACE_FASTER)
+            TRY(take_lead(s, p));
+        else
+            session_finish(s, p, v == RACE_SLOWER ? TW_TRIAL_STOPPED : TW_TRIAL_OK, NULL);
+    }
+    return TW_OK;
+}
+
+/* The last pairs are what is reported: both sides under the same conditions. */
+static void forget_samples(trial *t, uint32_t kept)
+{
+    uint32_t n = t->nsamples < kept ? t->nsamples : kept;
+
+    memmove(t->sample, t->sample + t->nsamples - n, n * sizeof t->sample[0]);
+    t->nsamples = n;
 }
 
 tw_status run_final(session *s)
 {
     trial *start = &s->trial[0], *best = &s->trial[s->best];
-    double one = trial_median(start) + trial_median(best);
+    double pair = (trial_median(start) + trial_median(best)) * s->repeats;
     race r = {0};
 
     if (s->best == 0)
         return TW_OK;
-    while (r.n < FINAL_PAIRS && session_left(s) > one * s->repeats && session_tick(s, "measuring"))
+    while (r.n < FINAL_PAIRS && session_left(s) > pair && session_tick(s, "measuring"))
         TRY(run_pair(s, best, start, &r));
+    if (r.n < RACE_LEAST_PAIRS)
+        return TW_OK;
+    forget_samples(start, r.n);
+    forget_samples(best, r.n);
     /* What won earlier by luck does not win here. */
     if (r.n == FINAL_PAIRS && race_log_ratio(&r) >= 0.0)
         s->best = 0;

@@ -222,6 +222,8 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
     trial *t = &s->trial[p];
     va_list ap;
 
+    if (!t->done)
+        s->order[s->norder++] = p;
     t->state = state;
     t->done = true;
     if (fmt) {
@@ -229,13 +231,19 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
         vsnprintf(t->reason, sizeof t->reason, fmt, ap);
         va_end(ap);
     }
-    s->order[s->norder++] = p;
     store_one(s, t);
     tell_search(s, p);
-    if (p != s->best && p != 0) {
-        runtime_exe_release(t->exe);
-        t->exe = NULL;
-    }
+    session_drop(s, p);
+}
+
+void session_drop(session *s, uint32_t p)
+{
+    trial *t = &s->trial[p];
+
+    if (p == s->best || p == 0 || t->contends)
+        return;
+    runtime_exe_release(t->exe);
+    t->exe = NULL;
 }
 
 void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,

@@ -13,7 +13,8 @@
 
 typedef struct trial {
     tw_trial_state state;
-    bool done;        /* state is final and stored */
+    bool done;        /* has a state, and was stored */
+    bool contends;    /* close to the leader: races again at the end */
     config cfg;
     executable *exe;  /* kept while it may run again */
     uint32_t nsamples;
@@ -65,9 +66,11 @@ double session_elapsed(const session *s);
 double session_left(const session *s); /* of the budget; below 0 when it is spent */
 /* Reports progress and renews the lease. False: the caller wants to stop. */
 bool session_tick(session *s, const char *phase);
-/* Gives point p its final state, stores it and tells the search. fmt may be NULL. */
+/* Gives point p its state, stores it and tells the search. fmt may be NULL. A second call, after
+ * more samples, stores it once more. Its executable goes unless it is still needed. */
 void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+void session_drop(session *s, uint32_t p); /* p's executable, unless it is still needed */
 double trial_median(const trial *t);
 /* "matrix 'o'[3, 7]" of a mismatch, with both values. */
 void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,
@@ -91,6 +94,8 @@ tw_status take_sample(session *s, trial *t, double *seconds);
 tw_status measure_start(session *s);
 /* Measures p against the leader until the answer is clear, and finishes it, as leader or not. */
 tw_status race_candidate(session *s, uint32_t p);
+/* Those that were close race again, at more length, until reserve_s of the budget are left. */
+tw_status race_contenders(session *s, double reserve_s);
 /* The leader against the start once more, for the numbers that are reported. */
 tw_status run_final(session *s);
 

@@ -4,7 +4,9 @@
 #include "tuner/session.h"
 #include <stdio.h>
 
-#define FINAL_SHARE 0.05  /* of the budget, for the final pairs */
+/* Kept of the budget for the final pairs, and for them and another round of the close ones. */
+#define FINAL_SHARE 0.05
+#define CONTEST_SHARE 0.2
 /* Enough is known when the model expects less than this of any point, after that many trials. */
 #define OUTLOOK_END 0.002
 #define OUTLOOK_TRIALS 16
@@ -50,7 +52,7 @@ static bool time_for_more(const session *s)
 {
     double pair = 3.0 * trial_median(&s->trial[s->best]) * s->repeats;
 
-    return session_left(s) > FINAL_SHARE * s->rq.budget_s + s->compile_s + pair;
+    return session_left(s) > CONTEST_SHARE * s->rq.budget_s + s->compile_s + pair;
 }
 
 static bool worth_more(session *s)
@@ -68,7 +70,7 @@ static tw_status do_batch(session *s, bool *more)
     *more = n > 0;
     compile_candidates(s, point, n);
     for (uint32_t i = 0; i < n && !s->cancelled; i++)
-        if (!s->trial[point[i]].done && session_left(s) > FINAL_SHARE * s->rq.budget_s)
+        if (!s->trial[point[i]].done && session_left(s) > CONTEST_SHARE * s->rq.budget_s)
             TRY(race_candidate(s, point[i]));
     return TW_OK;
 }
@@ -98,6 +100,8 @@ tw_status tune_search(session *s)
         TRY(do_batch(s, &more));
     }
     explain_skipped(s, s->cancelled ? "cancelled" : why);
+    if (!s->cancelled)
+        TRY(race_contenders(s, FINAL_SHARE * s->rq.budget_s));
     if (!s->cancelled)
         TRY(run_final(s));
     s->phase = NULL; /* the last report is not held back */
