@@ -76,11 +76,13 @@ static void explain_kind(store *st, enum db_kind kind, int version)
     char why[320];
 
     if (kind == DB_FOREIGN)
-        snprintf(why, sizeof why, "it is another program's database; it was left as it is: give "
-                                  "another path");
+        snprintf(why, sizeof why,
+                 "it is another program's database; it was left as it is: give "
+                 "another path");
     else if (kind == DB_TABLES)
-        snprintf(why, sizeof why, "its tables are not those of a store; it was left as it is: move "
-                                  "it away, a new one is made");
+        snprintf(why, sizeof why,
+                 "its tables are not those of a store; it was left as it is: move "
+                 "it away, a new one is made");
     else
         snprintf(why, sizeof why,
                  "its version is %d and this library knows %d; it was left as it is: %s", version,
@@ -102,8 +104,10 @@ static void open_file(store *st, int wait_ms)
         return;
     }
     kind = db_open(&st->file, f.path,
-                   v == FILE_READ_ONLY ? DB_READ : f.network ? DB_WRITE_NO_WAL : DB_WRITE, wait_ms,
-                   &rc, &version);
+                   v == FILE_READ_ONLY ? DB_READ
+                   : f.network         ? DB_WRITE_NO_WAL
+                                       : DB_WRITE,
+                   wait_ms, &rc, &version);
     if (kind == DB_FAILED) {
         explain_failure(st, rc);
     } else if (kind != DB_OURS) {
@@ -191,8 +195,8 @@ static void note_failure(store *st, int rc)
     case SQLITE_PERM:
     case SQLITE_AUTH:
         lose_file(st, STORE_READ_ONLY);
-        warn(st, SAID_READ_ONLY, "store %s can no longer be written: %s; it is only read",
-             st->path, sqlite3_errstr(rc));
+        warn(st, SAID_READ_ONLY, "store %s can no longer be written: %s; it is only read", st->path,
+             sqlite3_errstr(rc));
         break;
     default: /* no memory: nothing is wrong with the file */
         break;
@@ -304,7 +308,8 @@ tw_status store_file_only(store *st, db_work work, void *arg, bool writes)
     char why[sizeof st->why];
 
     if (!enter(st))
-        return error_set(TW_E_STORE, "this process was forked from the one that has the store open");
+        return error_set(TW_E_STORE,
+                         "this process was forked from the one that has the store open");
     try_again(st);
     if (st->state == STORE_MEMORY || (writes && st->state == STORE_READ_ONLY)) {
         snprintf(why, sizeof why, "%s", st->path ? st->why : "this context has no store");
@@ -372,7 +377,8 @@ tw_status store_open(const char *path, tw_log_fn log, void *log_user, store **ou
     return TW_OK;
 }
 
-/* In a forked child SQLite's handles stay as they are: closing them could harm the parent's file. */
+/* In a forked child SQLite's handles stay as they are: closing them could harm the parent's file.
+ */
 void store_close(store *st)
 {
     if (!st)

@@ -22,14 +22,14 @@
 
 typedef struct store store;
 
-#define STORE_VERSION 1          /* of the schema, in the file as user_version */
+#define STORE_VERSION 1              /* of the schema, in the file as user_version */
 #define STORE_APPLICATION 0x54577374 /* "TWst": SQLite's application_id of our files */
 #define STORE_WAIT_MS 5000
 
 enum store_state {
-    STORE_OK,       /* reads and writes the file                                  */
-    STORE_READ_ONLY,/* reads the file; writes go to memory                        */
-    STORE_MEMORY    /* no file was asked for, or it cannot be used (see store_why) */
+    STORE_OK,        /* reads and writes the file                                  */
+    STORE_READ_ONLY, /* reads the file; writes go to memory                        */
+    STORE_MEMORY     /* no file was asked for, or it cannot be used (see store_why) */
 };
 
 /* path NULL: memory only, without a warning. Missing directories are created. log (may be NULL) is
@@ -63,10 +63,10 @@ typedef struct store_key { /* borrowed for the call */
     hash128 content;       /* level-1 IR of the default configuration, without names */
     const store_coord *problem;
     size_t nproblem;
-    const char *target;    /* code path */
+    const char *target; /* code path */
     const store_coord *device;
     size_t ndevice;
-    const char *driver;    /* driver and code generator versions: confidence, not identity */
+    const char *driver; /* driver and code generator versions: confidence, not identity */
 } store_key;
 
 /* "T:f32, D=128, M~1024"; truncated only if size is too small. Returns the length it needs. */
@@ -77,11 +77,11 @@ double store_coords_distance(const char *a, const char *b);
 /* ---- the best known configuration ----------------------------------------------------------- */
 
 typedef struct store_answer {
-    tw_layer layer;    /* EXACT .. NEAREST_DEVICE; DEFAULT: nothing known */
+    tw_layer layer; /* EXACT .. NEAREST_DEVICE; DEFAULT: nothing known */
     char config[256];
-    double seconds;    /* 0: never measured for this very key and driver */
-    double distance;   /* of the neighbour that answered */
-    int64_t time_ms;   /* when it was stored, in milliseconds since 1970; 0 for a seed */
+    double seconds;  /* 0: never measured for this very key and driver */
+    double distance; /* of the neighbour that answered */
+    int64_t time_ms; /* when it was stored, in milliseconds since 1970; 0 for a seed */
 } store_answer;
 /* May config be used for this problem? (It parses, meets the constraints, its names are known.) */
 typedef bool (*store_accept_fn)(void *user, const char *config);

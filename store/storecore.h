@@ -9,18 +9,18 @@
 
 struct store {
     pthread_mutex_t lock;
-    pid_t pid;        /* of the process that opened it */
-    char *path;       /* as given, or NULL */
+    pid_t pid;  /* of the process that opened it */
+    char *path; /* as given, or NULL */
     tw_log_fn log;
     void *log_user;
     enum store_state state;
     db file, memory;
-    bool counted;     /* among the stores this process has open */
-    bool may_return;  /* the file could not be opened for a reason that may pass */
-    bool hurried;     /* it was locked for too long: wait less until it is not */
-    int64_t retry_ms; /* when to look again */
-    unsigned said;    /* bit per kind of warning */
-    char why[1024];   /* the first warning */
+    bool counted;       /* among the stores this process has open */
+    bool may_return;    /* the file could not be opened for a reason that may pass */
+    bool hurried;       /* it was locked for too long: wait less until it is not */
+    int64_t retry_ms;   /* when to look again */
+    unsigned said;      /* bit per kind of warning */
+    char why[1024];     /* the first warning */
     char pending[1024]; /* to be logged once the lock is released */
     const store_seed *seed;
     size_t nseeds;

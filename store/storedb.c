@@ -118,8 +118,7 @@ static int create(db *d)
 /* The switch needs the file for itself for a moment, and SQLite does not wait for that. */
 static int set_journal(db *d, enum db_mode mode, int wait_ms)
 {
-    const char *sql =
-        mode == DB_WRITE ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=TRUNCATE";
+    const char *sql = mode == DB_WRITE ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=TRUNCATE";
     int64_t until = db_now_ms() + wait_ms;
     int rc;
 
@@ -127,9 +126,8 @@ static int set_journal(db *d, enum db_mode mode, int wait_ms)
         nap();
     if ((rc & 0xff) == SQLITE_BUSY)
         rc = SQLITE_OK; /* either journal is safe: go on with the one it has */
-    return rc == SQLITE_OK
-               ? exec(d, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304")
-               : rc;
+    return rc == SQLITE_OK ? exec(d, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304")
+                           : rc;
 }
 
 static enum db_kind recognise(db *d, enum db_mode mode, int wait_ms, int *rc, int *version)
@@ -157,8 +155,8 @@ static enum db_kind recognise(db *d, enum db_mode mode, int wait_ms, int *rc, in
 static enum db_kind prepare_all(db *d, int *rc)
 {
     for (int i = 0; i < SQL_COUNT; i++) {
-        *rc = sqlite3_prepare_v3(d->handle, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                 &d->stmt[i], NULL);
+        *rc = sqlite3_prepare_v3(d->handle, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT, &d->stmt[i],
+                                 NULL);
         if (*rc == SQLITE_ERROR)
             return DB_TABLES;
         if (*rc != SQLITE_OK)
@@ -201,8 +199,8 @@ static int open_handle(db *d, const char *path, enum db_mode mode, bool immutabl
     if (!path)
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY;
     else
-        flags |= SQLITE_OPEN_NOFOLLOW |
-                 (mode == DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+        flags |=
+            SQLITE_OPEN_NOFOLLOW | (mode == DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
     if (uri)
         flags |= SQLITE_OPEN_URI;
     rc = sqlite3_open_v2(uri ? uri : path ? path : ":memory:", &d->handle, flags, NULL);

@@ -20,16 +20,17 @@ typedef struct db {
 
 enum db_kind {
     DB_OURS,
-    DB_FOREIGN,  /* another program's database */
-    DB_VERSION,  /* ours, of a schema this version does not know: *version */
-    DB_TABLES,   /* ours by its header, but its tables are not */
-    DB_FAILED    /* *rc says why */
+    DB_FOREIGN, /* another program's database */
+    DB_VERSION, /* ours, of a schema this version does not know: *version */
+    DB_TABLES,  /* ours by its header, but its tables are not */
+    DB_FAILED   /* *rc says why */
 };
 enum db_mode { DB_WRITE, DB_WRITE_NO_WAL, DB_READ };
 
 /* Opens path (NULL: in memory, private). A database that holds nothing yet gets our tables, unless
  * mode is DB_READ. d stays closed unless the answer is DB_OURS. */
-enum db_kind db_open(db *d, const char *path, enum db_mode mode, int wait_ms, int *rc, int *version);
+enum db_kind db_open(db *d, const char *path, enum db_mode mode, int wait_ms, int *rc,
+                     int *version);
 void db_close(db *d);
 void db_patience(db *d, int wait_ms);
 

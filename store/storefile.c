@@ -9,9 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 3, 4))) static enum file_verdict say(store_file *f,
-                                                                   enum file_verdict verdict,
-                                                                   const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static enum file_verdict
+say(store_file *f, enum file_verdict verdict, const char *fmt, ...)
 {
     va_list ap;
 
@@ -73,12 +72,10 @@ static enum file_verdict check_directory(store_file *f, const char *dir)
     if (!S_ISDIR(s.st_mode))
         return say(f, FILE_REFUSED, "%s is not a directory; give another path", dir);
     if (!is_ours(&s))
-        return say(f, FILE_REFUSED,
-                   "its directory belongs to user %u; use a directory of your own",
+        return say(f, FILE_REFUSED, "its directory belongs to user %u; use a directory of your own",
                    (unsigned)s.st_uid);
     if (others_write(&s) && !(s.st_mode & S_ISVTX))
-        return say(f, FILE_REFUSED,
-                   "others can write to its directory; run: chmod go-w %s", dir);
+        return say(f, FILE_REFUSED, "others can write to its directory; run: chmod go-w %s", dir);
     return FILE_READY;
 }
 
@@ -186,8 +183,8 @@ bool store_file_sides_ours(store_file *f)
         struct stat s;
         snprintf(path, sizeof path, "%s%s", f->path, side[i]);
         if (lstat(path, &s) == 0 && (!S_ISREG(s.st_mode) || !is_ours(&s) || others_write(&s))) {
-            say(f, FILE_REFUSED, "%s beside it is not this user's own; remove it or give another path",
-                side[i]);
+            say(f, FILE_REFUSED,
+                "%s beside it is not this user's own; remove it or give another path", side[i]);
             return false;
         }
     }

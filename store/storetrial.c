@@ -270,8 +270,7 @@ static int clear_rows(db *d, void *arg)
 #define THEIR_KEYS " WHERE key IN (SELECT id FROM keys WHERE ?1 IS NULL OR kernel=?1)"
     static const char *const sql[] = {
         "DELETE FROM trials" THEIR_KEYS, "DELETE FROM artifacts" THEIR_KEYS,
-        "DELETE FROM artifacts WHERE key IS NULL AND ?1 IS NULL",
-        "DELETE FROM best" THEIR_KEYS,
+        "DELETE FROM artifacts WHERE key IS NULL AND ?1 IS NULL", "DELETE FROM best" THEIR_KEYS,
         "DELETE FROM keys WHERE (?1 IS NULL OR kernel=?1)"
         " AND id NOT IN (SELECT key FROM leases)"};
 #undef THEIR_KEYS

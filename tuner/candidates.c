@@ -1,4 +1,5 @@
-/* Compiling candidates, several at a time. Measuring waits meanwhile: it wants the machine alone. */
+/* Compiling candidates, several at a time. Measuring waits meanwhile: it wants the machine alone.
+ */
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"

@@ -48,11 +48,11 @@ static double float_value(uint32_t bits)
     return (double)f;
 }
 
-#define LOAD(type)                  \
-    do {                            \
-        type loaded;                \
-        memcpy(&loaded, p, sizeof loaded); \
-        return (double)loaded;      \
+#define LOAD(type)                                                                                 \
+    do {                                                                                           \
+        type loaded;                                                                               \
+        memcpy(&loaded, p, sizeof loaded);                                                         \
+        return (double)loaded;                                                                     \
     } while (0)
 
 double element_value(enum dtype t, const void *p)
@@ -136,8 +136,8 @@ static const char *element(const comparison *c, const char *base, int64_t offset
 
 static bool counts(const comparison *c, int64_t offset)
 {
-    return !c->initial || memcmp(element(c, c->want, offset), element(c, c->initial, offset),
-                                 c->bytes) != 0;
+    return !c->initial ||
+           memcmp(element(c, c->want, offset), element(c, c->initial, offset), c->bytes) != 0;
 }
 
 static double root_mean_square(const comparison *c)

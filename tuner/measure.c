@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SAMPLE_S 200e-6     /* shorter launches are timed several at once: the clock is no better */
+#define SAMPLE_S 200e-6 /* shorter launches are timed several at once: the clock is no better */
 #define MAX_REPEATS 1000
 #define START_SAMPLES 3
-#define FAR_SLOWER 2.0      /* a first run this much slower than the leader's decides at once ... */
-#define COLD_S 2e-3         /* ... if it is longer than what cold caches can cost */
-#define RACE_SHARE 0.04     /* of the budget: a first race takes no more ... */
-#define RACE_LEAST_PAIRS 3  /* ... unless these take longer: fewer tell nothing */
-#define FIRST_PAIRS 6       /* in a first race; the close ones race again at the end */
-#define CLOSE 0.03          /* log ratio to the leader up to which a trial is still in the game */
+#define FAR_SLOWER 2.0     /* a first run this much slower than the leader's decides at once ... */
+#define COLD_S 2e-3        /* ... if it is longer than what cold caches can cost */
+#define RACE_SHARE 0.04    /* of the budget: a first race takes no more ... */
+#define RACE_LEAST_PAIRS 3 /* ... unless these take longer: fewer tell nothing */
+#define FIRST_PAIRS 6      /* in a first race; the close ones race again at the end */
+#define CLOSE 0.03         /* log ratio to the leader up to which a trial is still in the game */
 #define FINAL_PAIRS 7
 
 tw_status run_for_results(session *s, executable *exe)

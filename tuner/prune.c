@@ -27,24 +27,26 @@ static int64_t op_bytes(const ir_fn *fn, const ir_op *op)
 }
 
 /* Bytes that are certainly in use at once: what the loops around carry, and the operands and
- * results of the one op that has most of them. Blocks nest as deep as the language allows: bounded. */
+ * results of the one op that has most of them. Blocks nest as deep as the language allows: bounded.
+ */
 static int64_t block_bytes(const ir_fn *fn, const ir_block *b)
 {
     int64_t most = 0, carried = 0;
 
     for (uint32_t i = 0; i < b->nargs; i++)
         carried += b->owner ? tile_bytes(fn, b->arg + i) : 0;
-    for IR_EACH_OP (op, b) {
-        int64_t n = op->nregions ? 0 : op_bytes(fn, op);
-        for (uint32_t i = 0; i < op->nregions; i++) {
-            int64_t inner = block_bytes(fn, op->regions[i]);
-            n = inner > n ? inner : n;
+    for
+        IR_EACH_OP(op, b)
+        {
+            int64_t n = op->nregions ? 0 : op_bytes(fn, op);
+            for (uint32_t i = 0; i < op->nregions; i++) {
+                int64_t inner = block_bytes(fn, op->regions[i]);
+                n = inner > n ? inner : n;
+            }
+            most = n > most ? n : most;
         }
-        most = n > most ? n : most;
-    }
     return carried + most;
 }
-
 
 static bool too_large(const tw_device *dev, int64_t bytes, char *why, size_t size)
 {

@@ -8,8 +8,8 @@
 
 typedef struct scratch_tensor {
     uint32_t param;
-    bool is_output;        /* else an input that had to be copied to be reached */
-    bool keeps_values;     /* inout */
+    bool is_output;    /* else an input that had to be copied to be reached */
+    bool keeps_values; /* inout */
     compare_view view;
     size_t size, to_first; /* bytes of the block; from its start to element 0 */
     char *block, *base;    /* on the device that runs; base has the caller's alignment */

@@ -253,8 +253,8 @@ void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m,
     size_t at = (size_t)snprintf(out, size, "%s[", s->rq.k->source->sig.param[t->param].name);
 
     for (int i = 0; i < t->view.rank && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%lld", i ? ", " : "",
-                               (long long)m->index[i]);
+        at +=
+            (size_t)snprintf(out + at, size - at, "%s%lld", i ? ", " : "", (long long)m->index[i]);
     if (at < size)
         snprintf(out + at, size - at, "] is %.7g, not %.7g", m->got, m->want);
 }

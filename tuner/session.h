@@ -13,13 +13,13 @@
 
 typedef struct trial {
     tw_trial_state state;
-    bool done;        /* has a state, and was stored */
-    bool contends;    /* close to the leader: races again at the end */
+    bool done;     /* has a state, and was stored */
+    bool contends; /* close to the leader: races again at the end */
     config cfg;
-    executable *exe;  /* kept while it may run again */
+    executable *exe; /* kept while it may run again */
     uint32_t nsamples;
     double sample[TRIAL_MAX_SAMPLES];
-    double log_time;  /* of its time to that of point 0, by paired measurements */
+    double log_time; /* of its time to that of point 0, by paired measurements */
     char reason[160];
 } trial;
 
@@ -30,11 +30,11 @@ typedef struct tune_request {
     config start;            /* where the search begins: the default, with what is pinned */
     uint64_t pinned;         /* bit i: start.value[i] may not change */
     double budget_s;
-    double started;          /* clock_seconds() */
+    double started; /* clock_seconds() */
     tw_tune_progress_fn progress;
     void *progress_user;
     store_key key;
-    store_lease *lease;      /* renewed now and then; may be NULL */
+    store_lease *lease; /* renewed now and then; may be NULL */
 } tune_request;
 
 typedef struct session {
@@ -42,18 +42,18 @@ typedef struct session {
     arena a;
     space sp;
     search *search;
-    trial *trial;      /* [sp.npoints]; 0 is the start */
-    uint32_t *order;   /* points in the order tried */
+    trial *trial;    /* [sp.npoints]; 0 is the start */
+    uint32_t *order; /* points in the order tried */
     uint32_t norder;
-    scratch out;       /* what candidates write */
-    char **reference;  /* [out.n]: block of each output as the start computes it, on the host */
-    char **buffer;     /* [out.n]: room to read one back; NULL where the host reads the device */
-    bool checks;       /* the device computes something that can be compared */
+    scratch out;      /* what candidates write */
+    char **reference; /* [out.n]: block of each output as the start computes it, on the host */
+    char **buffer;    /* [out.n]: room to read one back; NULL where the host reads the device */
+    bool checks;      /* the device computes something that can be compared */
     bool cancelled;
-    bool empty;        /* the grid is: there is nothing to measure */
-    uint32_t best;     /* point that leads */
-    uint32_t repeats;  /* launches a sample */
-    double compile_s;  /* longest compile seen */
+    bool empty;           /* the grid is: there is nothing to measure */
+    uint32_t best;        /* point that leads */
+    uint32_t repeats;     /* launches a sample */
+    double compile_s;     /* longest compile seen */
     int checked_programs; /* by the interpreter */
     double ticked;        /* when progress was last reported */
     const char *phase;    /* as reported then */

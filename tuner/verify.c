@@ -8,7 +8,7 @@
 #define MAX_PROGRAMS 64
 #define DIAGONAL_PROGRAMS 14
 #define BUDGET_SHARE 0.1
-#define LEAST_S 0.2          /* a tenth of a tiny budget would check nothing */
+#define LEAST_S 0.2 /* a tenth of a tiny budget would check nothing */
 #define ORACLE "interp"
 
 tw_status verify_outputs(session *s, bool *equal, char *why, size_t size)
@@ -191,10 +191,11 @@ static tw_status compare_with_oracle(oracle *o)
                       t->initial + t->to_first, &m, NULL);
         if (m.found) {
             session_mismatch_text(s, j, &m, text, sizeof text);
-            return error_set(TW_E_MISMATCH,
-                             "kernel '%s' on '%s', default configuration: %s as the interpreter has "
-                             "it",
-                             s->rq.k->source->sig.name, s->rq.dev->target->name, text);
+            return error_set(
+                TW_E_MISMATCH,
+                "kernel '%s' on '%s', default configuration: %s as the interpreter has "
+                "it",
+                s->rq.k->source->sig.name, s->rq.dev->target->name, text);
         }
         j++;
     }

@@ -353,10 +353,10 @@ END_TEST
 
 START_TEST(network_file_systems_are_known)
 {
-    ck_assert(store_file_is_network(0x6969));     /* NFS */
+    ck_assert(store_file_is_network(0x6969));           /* NFS */
     ck_assert(store_file_is_network((long)0xff534d42)); /* CIFS */
-    ck_assert(!store_file_is_network(0xef53));    /* ext4 */
-    ck_assert(!store_file_is_network(0x01021994)); /* tmpfs */
+    ck_assert(!store_file_is_network(0xef53));          /* ext4 */
+    ck_assert(!store_file_is_network(0x01021994));      /* tmpfs */
 }
 END_TEST
 

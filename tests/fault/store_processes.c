@@ -32,10 +32,9 @@ static void nap_ms(int ms)
 static void check_integrity(void)
 {
     fixture_sql(fixture_path, "PRAGMA wal_checkpoint");
-    ck_assert_int_eq(
-        fixture_sql_int(fixture_path, "SELECT count(*) FROM pragma_integrity_check "
-                                      "WHERE integrity_check='ok'"),
-        1);
+    ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM pragma_integrity_check "
+                                                   "WHERE integrity_check='ok'"),
+                     1);
 }
 
 static tw_status put_one(store *st, int64_t d)
@@ -131,8 +130,8 @@ START_TEST(what_was_committed_survives_kills)
 {
     int64_t key = 64;
 
-    committed = mmap(NULL, sizeof *committed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                     -1, 0);
+    committed =
+        mmap(NULL, sizeof *committed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     srand(12);
     for (int round = 0; round < 40; round++) {
         pid_t pid = spawn(write_for_ever, &key);

@@ -154,9 +154,8 @@ static int tune_slowly(void)
 static long long stored_trials(void)
 {
     return access(fixture_path, F_OK) ? 0
-                                      : fixture_sql_int(fixture_path,
-                                                        "SELECT count(*) FROM sqlite_master "
-                                                        "WHERE name='trials'") == 0
+           : fixture_sql_int(fixture_path, "SELECT count(*) FROM sqlite_master "
+                                           "WHERE name='trials'") == 0
                ? 0
                : fixture_sql_int(fixture_path, "SELECT count(*) FROM trials");
 }

@@ -88,8 +88,7 @@ static tw_kernel *load(const char *text)
 
 tw_kernel *fake_kernel(void)
 {
-    return load("kernel fake(x: f32[N], out y: f32[N])\n" SPACE
-                "{ let at = program_id(0) * BLOCK; "
+    return load("kernel fake(x: f32[N], out y: f32[N])\n" SPACE "{ let at = program_id(0) * BLOCK; "
                 "store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + 1.0); }\n");
 }
 

@@ -7,12 +7,12 @@
 
 typedef struct fake_device {
     double (*cost)(int64_t programs); /* seconds */
-    int64_t wrong_at;   /* this many programs: the results are spoilt; 0: never */
-    int64_t fails_at;   /* this many programs: a launch fails                   */
-    int pause_us;       /* what a launch takes in truth, besides                */
+    int64_t wrong_at;                 /* this many programs: the results are spoilt; 0: never */
+    int64_t fails_at;                 /* this many programs: a launch fails                   */
+    int pause_us;                     /* what a launch takes in truth, besides                */
     atomic_long launches;
-    int64_t last;       /* programs of the last launch                          */
-    double now;         /* seconds of launches so far                           */
+    int64_t last; /* programs of the last launch                          */
+    double now;   /* seconds of launches so far                           */
 } fake_device;
 extern fake_device fake;
 

@@ -118,15 +118,24 @@ START_TEST(every_dtype_is_read)
         enum dtype t;
         uint64_t bits;
         double value;
-    } row[] = {{DT_F32, 0x40490fdb, 3.1415927410125732}, {DT_F64, 0x3ff8000000000000, 1.5},
-               {DT_F16, 0x3c00, 1.0},                    {DT_F16, 0xc500, -5.0},
-               {DT_F16, 0x0001, 5.9604644775390625e-8},  {DT_F16, 0x7bff, 65504.0},
-               {DT_F16, 0x7c00, INFINITY},               {DT_BF16, 0x3fc0, 1.5},
-               {DT_BF16, 0xff80, -INFINITY},             {DT_I1, 1, 1.0},
-               {DT_I8, 0xff, -1.0},                      {DT_U8, 0xff, 255.0},
-               {DT_I16, 0x8000, -32768.0},               {DT_U16, 0x8000, 32768.0},
-               {DT_I32, 0xffffffff, -1.0},               {DT_U32, 0xffffffff, 4294967295.0},
-               {DT_I64, UINT64_MAX, -1.0},               {DT_U64, 1u << 20, 1048576.0}};
+    } row[] = {{DT_F32, 0x40490fdb, 3.1415927410125732},
+               {DT_F64, 0x3ff8000000000000, 1.5},
+               {DT_F16, 0x3c00, 1.0},
+               {DT_F16, 0xc500, -5.0},
+               {DT_F16, 0x0001, 5.9604644775390625e-8},
+               {DT_F16, 0x7bff, 65504.0},
+               {DT_F16, 0x7c00, INFINITY},
+               {DT_BF16, 0x3fc0, 1.5},
+               {DT_BF16, 0xff80, -INFINITY},
+               {DT_I1, 1, 1.0},
+               {DT_I8, 0xff, -1.0},
+               {DT_U8, 0xff, 255.0},
+               {DT_I16, 0x8000, -32768.0},
+               {DT_U16, 0x8000, 32768.0},
+               {DT_I32, 0xffffffff, -1.0},
+               {DT_U32, 0xffffffff, 4294967295.0},
+               {DT_I64, UINT64_MAX, -1.0},
+               {DT_U64, 1u << 20, 1048576.0}};
 
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         ck_assert_double_eq(element_value(row[i].t, &row[i].bits), row[i].value);

@@ -19,8 +19,7 @@ static double run(double seconds, double sigma, int *now)
     for (int i = 0; i < 12; i++)
         sum += uniform();
     double spike = uniform() < 0.05 ? 1.3 : 1.0;
-    return seconds * exp(sigma * sum) * spike *
-           (1.0 + 0.2 * sin((*now)++ / 60.0));
+    return seconds * exp(sigma * sum) * spike * (1.0 + 0.2 * sin((*now)++ / 60.0));
 }
 
 static enum race_verdict race_of(double challenger, double incumbent, double sigma, uint32_t *pairs)

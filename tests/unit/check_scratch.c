@@ -90,7 +90,8 @@ START_TEST(a_reset_brings_back_what_was_there)
     float poison;
 
     check_copies(&args, y, z);
-    float *ys = (float *)(void *)s.args.tensor[1].base, *zs = (float *)(void *)s.args.tensor[2].base;
+    float *ys = (float *)(void *)s.args.tensor[1].base,
+          *zs = (float *)(void *)s.args.tensor[2].base;
     memcpy(&poison, ys, sizeof poison);
     ys[5] = zs[5] = 3.5f;
     RT_OK(scratch_reset_inputs(&s));

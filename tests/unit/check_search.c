@@ -25,7 +25,11 @@ static void add_param(const char *name, uint32_t n, const int64_t *value)
     p->n = n;
     memcpy(p->value, value, n * sizeof *value);
 }
-#define VALUES(...) (const int64_t[]){__VA_ARGS__}
+#define VALUES(...)                                                                                \
+    (const int64_t[])                                                                              \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* ---- landscapes: shapes of cost that tile kernels show -------------------------------------- */
 
@@ -279,7 +283,8 @@ START_TEST(points_are_the_valid_combinations_in_order)
     add_param("BLOCK_N", 3, VALUES(64, 32, 128));
     space_enumerate(&sp, &a, VALUES(32, 32), small, &asked);
     ck_assert_uint_eq(sp.npoints, 6);
-    static const int64_t want[6][2] = {{32, 32}, {64, 64}, {64, 32}, {32, 64}, {32, 128}, {128, 32}};
+    static const int64_t want[6][2] = {{32, 32}, {64, 64},  {64, 32},
+                                       {32, 64}, {32, 128}, {128, 32}};
     for (uint32_t i = 0; i < 6; i++) {
         space_values(&sp, i, v);
         ck_assert_int_eq(v[0], want[i][0]);

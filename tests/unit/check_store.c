@@ -167,7 +167,8 @@ START_TEST(rows_of_another_device_are_neither_used_as_ours_nor_rewritten)
     put(fixture_key(64, 256), "BLOCK=32", 0.5);
     ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM keys"), 2);
     ck_assert_int_eq(
-        fixture_sql_int(fixture_path, "SELECT count(*) FROM keys WHERE device LIKE 'name=gpu%'"), 1);
+        fixture_sql_int(fixture_path, "SELECT count(*) FROM keys WHERE device LIKE 'name=gpu%'"),
+        1);
     ck_assert_str_eq(ask(fixture_key(64, 256)).config, "BLOCK=32");
 }
 END_TEST
@@ -306,7 +307,8 @@ START_TEST(artifacts_come_back_byte_for_byte)
     void *got = NULL;
 
     ck_assert(!store_artifact_get(st, (hash128){5, 6}, &got, &got_size));
-    ck_assert_int_eq(store_artifact_put(st, (hash128){5, 6}, fixture_key(64, 1), code, size), TW_OK);
+    ck_assert_int_eq(store_artifact_put(st, (hash128){5, 6}, fixture_key(64, 1), code, size),
+                     TW_OK);
     reopen();
     ck_assert(store_artifact_get(st, (hash128){5, 6}, &got, &got_size));
     ck_assert_uint_eq(got_size, size);

@@ -27,8 +27,13 @@ START_TEST(buckets_end_at_powers_of_two)
     const struct {
         int64_t value;
         const char *text;
-    } row[] = {{0, "M~0"},       {1, "M~1"},       {2, "M~2"},       {3, "M~4"},
-               {1024, "M~1024"}, {1025, "M~2048"}, {2147483647, "M~2147483648"}};
+    } row[] = {{0, "M~0"},
+               {1, "M~1"},
+               {2, "M~2"},
+               {3, "M~4"},
+               {1024, "M~1024"},
+               {1025, "M~2048"},
+               {2147483647, "M~2147483648"}};
 
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         store_coord c = {"M", COORD_BUCKET, NULL, row[i].value};

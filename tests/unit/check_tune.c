@@ -192,9 +192,10 @@ END_TEST
 
 static double no_time(int64_t programs)
 {
-    return programs == FAKE_N / 128 ? NAN : programs == FAKE_N / 256 ? 0.0
-                                        : programs == FAKE_N / 512   ? -1.0
-                                                                     : best_at_128(programs);
+    return programs == FAKE_N / 128   ? NAN
+           : programs == FAKE_N / 256 ? 0.0
+           : programs == FAKE_N / 512 ? -1.0
+                                      : best_at_128(programs);
 }
 
 /* fake.now is a sum: NaN would spoil what comes after. */
@@ -349,7 +350,8 @@ START_TEST(the_budget_holds)
         clock_gettime(CLOCK_MONOTONIC, &from);
         RT_OK(tune(&opt, &r));
         clock_gettime(CLOCK_MONOTONIC, &to);
-        double took = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+        double took =
+            (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
         /* The default is always compiled, checked and measured. */
         ck_assert_double_lt(took, budget[i] + 1.0);
         ck_assert_int_eq(tw_tune_report_trial(r, 0)->state, TW_TRIAL_OK);
