@@ -1,10 +1,12 @@
 #include "tests/support/tune_fixture.h"
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 fake_device fake;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of last and now */
 
 static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
                              int32_t *failed)
@@ -15,8 +17,10 @@ static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s,
     if (fake.pause_us)
         usleep((useconds_t)fake.pause_us);
     atomic_fetch_add(&fake.launches, 1);
+    pthread_mutex_lock(&lock);
     fake.last = programs;
     fake.now += fake.cost(programs);
+    pthread_mutex_unlock(&lock);
     if (programs == fake.fails_at)
         return error_set(TW_E_DEVICE, "this launch fails");
     if (programs == fake.wrong_at)
@@ -40,7 +44,9 @@ static void event_destroy(tw_device *dev, void *event)
 static tw_status event_record(tw_device *dev, void *event, tw_stream *stream)
 {
     (void)dev, (void)stream;
+    pthread_mutex_lock(&lock);
     *(double *)event = fake.now;
+    pthread_mutex_unlock(&lock);
     return TW_OK;
 }
 
