@@ -60,6 +60,14 @@ void check_free(const problem *p, check *k)
     *k = (check){0};
 }
 
+/* As it was before the interpreter ran: a program that runs twice must find what it found first. */
+static void restore(const problem *p, const check *k)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (k->before[i])
+            memcpy(k->reference[i].memory, k->before[i], k->reference[i].bytes);
+}
+
 /* ---- interpreting -----------------------------------------------------------------------------
  */
 
@@ -92,28 +100,25 @@ static int interpret(oracle *o, int64_t first, int64_t count)
                : CLI_OK;
 }
 
-/* All programs where the first one says that there is time for that, else SAMPLE of them or fewer,
- * spread from the first to the last. */
+/* A sample, spread from the first program to the last; then all of them, if the sample says that
+ * there is time for that. */
 static int interpret_enough(oracle *o, check *k)
 {
-    int64_t first = o->c->opt.program_first, n = k->programs;
-    double start = cli_now();
+    int64_t first = o->c->opt.program_first, n = k->programs, count = n < SAMPLE ? n : SAMPLE;
+    double start = cli_now(), spent = 0.0;
 
-    k->interpreted = n > 0;
-    CLI_TRY(interpret(o, first, 1));
-    double one = cli_now() - start;
-    if (one * (double)n < TIME_LIMIT || n <= 2) {
-        k->interpreted = n;
-        return n > 1 ? interpret(o, first + 1, n - 1) : CLI_OK;
-    }
-    int64_t count = n < SAMPLE ? n : SAMPLE;
-    CLI_TRY(interpret(o, first + n - 1, 1));
-    k->interpreted++;
-    for (int64_t i = 1; i < count - 1 && cli_now() - start + one < TIME_LIMIT; i++) {
-        CLI_TRY(interpret(o, first + i * (n - 1) / (count - 1), 1));
+    for (int64_t i = 0; i < count && spent < TIME_LIMIT; i++) {
+        int64_t at = count > 1 ? i * (n - 1) / (count - 1) : 0;
+        CLI_TRY(interpret(o, first + at, 1));
         k->interpreted++;
+        spent = cli_now() - start;
     }
-    return CLI_OK;
+    double rest = spent / (double)k->interpreted * (double)n / o->p->device.threads;
+    if (k->interpreted == n || spent + rest > TIME_LIMIT)
+        return CLI_OK;
+    k->interpreted = n;
+    restore(o->p, k);
+    return interpret(o, first, n);
 }
 
 static int count_programs(oracle *o, check *k)
