@@ -70,14 +70,20 @@ bool elab_bindings(elab *cx, const kernel_sig *sig, const ir_binding *binding, u
 
 /* ---- parameters ---- */
 
-static enum dtype param_dtype(elab *cx, const sig_param *p, const decl *d)
+/* DT_NONE when it is not supported; that is reported once for each dtype. */
+static enum dtype param_dtype(elab *cx, const sig_param *p, const decl *d, uint32_t *reported)
 {
     const expr *type = p->is_tensor ? d->type->a : d->type;
     enum dtype t = p->dtype;
 
     if (t == DT_NONE)
         t = cx->env[cx->kernel->brackets.at[p->dtype_const]->slot].dtype;
-    return elab_check_supported(cx, t, type->where) ? t : DT_NONE;
+    if (elab_is_supported(t))
+        return t;
+    if (!(*reported >> t & 1))
+        elab_check_supported(cx, t, type->where);
+    *reported |= 1u << t;
+    return DT_NONE;
 }
 
 /* The dimensions of a function: symbols first, so that their numbers are those of the signature. */
@@ -268,14 +274,14 @@ tw_status elab_lower(const unit_ast *unit, const kernel_ast *k, const kernel_sig
                      ir_module **out)
 {
     enum dtype dtype[SIGNATURE_MAX_PARAMS];
-    uint32_t before = diags->errors;
+    uint32_t before = diags->errors, reported = 0;
     elab cx;
 
     elab_init(&cx, unit, k, a, diags);
     if (!elab_bindings(&cx, sig, binding, nbinding))
         return status_of(diags);
     for (uint32_t i = 0; i < k->params.n; i++)
-        dtype[i] = param_dtype(&cx, &sig->param[i], k->params.at[i]);
+        dtype[i] = param_dtype(&cx, &sig->param[i], k->params.at[i], &reported);
     if (diags->errors > before)
         return status_of(diags);
     ir_module *m = ir_module_new(a, names);

@@ -327,9 +327,14 @@ bool elab_unify(elab *cx, value *v, const expr *const *e, int n, const char *use
     return true;
 }
 
+bool elab_is_supported(enum dtype t)
+{
+    return t == DT_I1 || t == DT_I32 || t == DT_I64 || t == DT_F32;
+}
+
 bool elab_check_supported(elab *cx, enum dtype t, span where)
 {
-    if (t == DT_I1 || t == DT_I32 || t == DT_I64 || t == DT_F32)
+    if (elab_is_supported(t))
         return true;
     diag *d = elab_error(cx, DIAG_UNSUPPORTED, where, "%s is not supported yet", dtype_name(t));
     diag_hint(cx->diags, d, "this version has i1, i32, i64 and f32");
