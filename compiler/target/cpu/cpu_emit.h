@@ -98,8 +98,8 @@ void cpu_emit_nest(cpu_emit *e, const cpu_nest *n);
 
 /* ---- cpu_eval.c ---- */
 cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at);
-/* What op gives at these indices, though its result has a buffer. */
-cpu_got cpu_eval_op(cpu_emit *e, const ir_op *op, const cpu_at *at);
+/* What v's op gives at these indices, though v has a buffer: for the nest that fills it. */
+cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at);
 void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got);
 /* got as a vector. */
 LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got);

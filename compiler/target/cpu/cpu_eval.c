@@ -449,7 +449,7 @@ static cpu_got eval_elementwise(cpu_emit *e, const ir_op *op, const cpu_at *at)
     return got;
 }
 
-cpu_got cpu_eval_op(cpu_emit *e, const ir_op *op, const cpu_at *at)
+static cpu_got eval_op(cpu_emit *e, const ir_op *op, const cpu_at *at)
 {
     cpu_at in;
 
@@ -491,6 +491,18 @@ static cpu_got load_direct(cpu_emit *e, ir_val v, const cpu_at *at)
     return got;
 }
 
+cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at)
+{
+    cpu_memo key = key_of(e, v, at);
+    const cpu_memo *known = memo_find(e, &key);
+
+    if (known)
+        return known->got;
+    cpu_got got = eval_op(e, ir_def(e->fn, v), at);
+    cpu_remember(e, v, at, got);
+    return got;
+}
+
 cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at)
 {
     const cpu_value *value = &e->plan->value.at[v];
@@ -502,9 +514,10 @@ cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at)
         return (cpu_got){e->scalar[v], 0};
     if ((known = memo_find(e, &key)))
         return known->got;
-    if (value->place == CPU_VIRTUAL) {
-        got = value->direct && at->lane < 0 && e->direct[v].base ? load_direct(e, v, at)
-                                                                 : cpu_eval_op(e, ir_def(e->fn, v), at);
+    if (value->place == CPU_VIRTUAL && value->direct && at->lane < 0 && e->direct[v].base) {
+        got = load_direct(e, v, at);
+    } else if (value->place == CPU_VIRTUAL) {
+        got = eval_op(e, ir_def(e->fn, v), at);
     } else {
         ICHECK(value->buf, "a tile that another step reads has a buffer");
         got = load_buf(e, v, &e->plan->bufs.at[cpu_buf_root(e->plan, value->buf)], at);

@@ -320,8 +320,10 @@ static void emit_dot(nest *s, const cpu_at *at, int mr, int nr)
     ICHECK(mr * nr <= MAX_BLOCK, "a register block fits the registers");
     for (int i = 0; i < mr * nr; i++)
         acc[i] = cpu_vector(e, cpu_eval(e, dot->args[2], &at[i]));
-    cpu_index k = loop_open(e, &l, depth, 1, acc, mr * nr);
-    dot_step(s, acc, at, mr, nr, k);
+    int unroll = depth % 2 ? 1 : 2;
+    cpu_index k = loop_open(e, &l, depth, unroll, acc, mr * nr);
+    for (int i = 0; i < unroll; i++, k.off++)
+        dot_step(s, acc, at, mr, nr, k);
     loop_close(e, &l, acc);
     for (int i = 0; i < mr * nr; i++)
         cpu_remember(e, dot->res, &at[i], (cpu_got){acc[i], e->depth});
@@ -338,9 +340,7 @@ static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
 {
     if (item->kind != ITEM_BUFFER || item->buf)
         return cpu_eval(e, item->v, at);
-    cpu_got got = cpu_eval_op(e, ir_def(e->fn, item->v), at);
-    cpu_remember(e, item->v, at, got);
-    return got;
+    return cpu_eval_item(e, item->v, at);
 }
 
 /* Lanes beyond the tile's end do not count in a reduction along the lanes. */
