@@ -334,7 +334,7 @@ typedef struct tw_tune_progress {
     size_t tried, total;  /* candidates */
     double best_s;        /* best median so far, 0 = none yet */
     double elapsed_s, budget_s;
-    const char *phase;    /* "compiling", "measuring", "checking" */
+    const char *phase;    /* "compiling", "measuring", "checking"; "waiting" for another process */
 } tw_tune_progress;
 /* Return false to stop: the best so far is kept and tw_tune returns TW_E_CANCELLED. */
 typedef bool (*tw_tune_progress_fn)(void *user, const tw_tune_progress *p);
