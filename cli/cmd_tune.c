@@ -89,6 +89,16 @@ static void print_trial(const result *r, const tw_trial *t, table *rows)
     table_cell(rows, s, "%s", r->winner == r->initial && t == r->winner ? "winner, default" : mark);
 }
 
+static void print_heading(const result *r, table *rows)
+{
+    const char *const word[] = {
+        "configuration",          "time", "spread", r->flops > 0.0 ? "speed" : "",
+        r->initial ? "gain" : "", ""};
+
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        table_cell(rows, STYLE_DIM, "%s", word[i]);
+}
+
 static void print_trials(const cli *c, const result *r)
 {
     const tw_trial **sorted = cli_alloc(r->count + 1, sizeof *sorted);
@@ -97,6 +107,8 @@ static void print_trials(const cli *c, const result *r)
     table rows;
 
     table_begin(&rows, "lrrrrl");
+    if (n > 0)
+        print_heading(r, &rows);
     for (size_t i = 0; i < n && i < SHOWN; i++) {
         print_trial(r, sorted[i], &rows);
         shown |= sorted[i] == r->initial;

@@ -144,11 +144,14 @@ static bool target_emits(const target *t, const char *kind)
 static void log_stage(void *user, const char *heading, const char *text)
 {
     emit_job *j = user;
-    tw_log_level level = strcmp(heading, "time") == 0 ? TW_LOG_INFO : TW_LOG_DEBUG;
+    bool has_text = text && *text;
 
-    runtime_log_text(
-        j->k->cx, level,
-        arena_printf(&j->l.a, "%s%s%s", heading, text && *text ? "\n" : "", text ? text : ""));
+    if (strcmp(heading, "time") == 0 && has_text)
+        runtime_log_text(j->k->cx, TW_LOG_INFO, text);
+    else
+        runtime_log_text(
+            j->k->cx, TW_LOG_DEBUG,
+            arena_printf(&j->l.a, "%s%s%s", heading, has_text ? "\n" : "", has_text ? text : ""));
 }
 
 static tw_status ast_guarded(void *arg)

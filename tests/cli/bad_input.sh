@@ -122,6 +122,12 @@ expect 3 "broken.tir:1:" "$tw" compile "$work/broken.tir" --target=cpu
 expect 8 "abacus" "$tw" run "$add" "${ab[@]}" --device=abacus
 expect 4 "abacus" "$tw" run "$add" "${ab[@]}" --device=cpu --target=abacus
 
+# ---- memory (a sanitizer wants terabytes of addresses)
+if ! grep -q '^TW_SANITIZE:STRING=.' "$TW_BUILD/CMakeCache.txt"; then
+    expect 10 "'a' needs 1.49 GiB" bash -c "ulimit -v 1500000; exec '$tw' run '$add' \
+        a=zeros:f32[400000000] b=zeros:f32[400000000] --device=interp --tune=never"
+fi
+
 # ---- the same as JSON
 expect 3 "" run "$work/shapes.tw" 'x=zeros:f32[16,32]' --json
 json "$work/out" 'd["error"]["status"] == "E_SOURCE" and d["error"]["diagnostics"][0]["line"] == 5'

@@ -20,6 +20,14 @@ expect 0 "" "$tw" run "${arguments[@]}"
 expect 0 "" "$tw" run "${arguments[@]}" --store=none
 [ ! -s "$work/err" ] || complain "a warning about no store"
 
+# where it is without TILEWRIGHT_STORE
+env -u TILEWRIGHT_STORE XDG_CACHE_HOME="$work/xdg" "$tw" run "${arguments[@]}" >"$work/out" 2>"$work/err"
+[ -s "$work/xdg/tilewright/store.db" ] || complain "no store in XDG_CACHE_HOME"
+env -u TILEWRIGHT_STORE -u XDG_CACHE_HOME HOME="$work/home" "$tw" run "${arguments[@]}" \
+    >"$work/out" 2>"$work/err"
+[ -s "$work/home/.cache/tilewright/store.db" ] || complain "no store in HOME"
+expect 14 "no store" env -u TILEWRIGHT_STORE -u XDG_CACHE_HOME -u HOME "$tw" cache list
+
 echo 'not a database, and long enough not to look like an empty one' >"$work/text.db"
 one_warning "a foreign file" "$tw" run "${arguments[@]}" --store="$work/text.db"
 grep -q 'not a database' "$work/text.db" || complain "a foreign file was overwritten"
