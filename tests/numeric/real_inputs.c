@@ -117,9 +117,10 @@ static void cut(num_tensor *t, int64_t b, int64_t n)
     t->extent[2] = n;
 }
 
-static void minilm_member(num_subject *s, const npy_file f[3], int64_t b, int64_t n)
+static void minilm_member(num_subject *s, const char *config, const npy_file f[3], int64_t b,
+                          int64_t n)
 {
-    attention_case c = {3, HEADS, HEADS, PADDED, PADDED, DIM, DIM, .config = device[0].config};
+    attention_case c = {3, HEADS, HEADS, PADDED, PADDED, DIM, DIM, .config = config};
     double *want = malloc(HEADS * PADDED * DIM * sizeof *want);
     double *want_lse = malloc(HEADS * PADDED * sizeof *want_lse);
     float *naive = malloc(HEADS * PADDED * DIM * sizeof *naive);
@@ -161,7 +162,7 @@ START_TEST(minilm_padded)
     if (!open_device(&s, _i))
         return;
     for (int64_t b = 0; b < length.count; b++)
-        minilm_member(&s, f, b, (int64_t)length.at[b]);
+        minilm_member(&s, device[_i].config, f, b, (int64_t)length.at[b]);
     for (int i = 0; i < 3; i++)
         npy_free(&f[i]);
     npy_free(&length);
