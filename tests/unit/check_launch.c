@@ -261,6 +261,85 @@ START_TEST(bound_launches)
 }
 END_TEST
 
+/* ---- the processor ----------------------------------------------------------------------------
+ */
+
+START_TEST(machine_code)
+{
+    static rt_vector x, y;
+    tw_device *dev = rt_device("cpu:3");
+    tw_kernel *k = rt_tuned_kernel();
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+    tw_answer a = TW_ANSWER_INIT;
+    const tw_arg args[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t), TW_F32("by", 0.5)};
+
+    for (int64_t n = 1; n < 4000; n = n * 2 + 1) {
+        rt_vector_init(&x, n, 2.0f);
+        rt_vector_init(&y, n, -9.0f);
+        RT_OK(tw_launch(k, dev, NULL, args, 3));
+        for (int64_t i = 0; i < 4096; i++)
+            ck_assert(y.x[i] == (i < n ? 2.5f : -9.0f));
+    }
+    opt.config = "BLOCK=16,threads=2";
+    RT_OK(tw_launch_with(k, dev, NULL, args, 3, &opt));
+    RT_OK(tw_query(k, dev, args, 3, &opt, &a));
+    ck_assert_ptr_nonnull(strstr(a.config, "BLOCK=16,threads=2"));
+    opt.config = "threads=0";
+    RT_FAILS(tw_launch_with(k, dev, NULL, args, 3, &opt), TW_E_ARG, "'threads' must be 1");
+    opt.config = NULL;
+    opt.f64 = true;
+    RT_FAILS(tw_launch_with(k, dev, NULL, args, 3, &opt), TW_E_ARG, "'interp'");
+    tw_kernel_destroy(k);
+    tw_device_close(dev);
+}
+END_TEST
+
+START_TEST(asserts_of_machine_code)
+{
+    static rt_vector x, y;
+    tw_device *dev = rt_device("cpu");
+    tw_kernel *k = rt_add_kernel();
+
+    rt_vector_init(&x, 1000, 1.0f);
+    rt_vector_init(&y, 1000, 0.0f);
+    x.x[64] = -1.0f;
+    RT_FAILS(add(k, dev, &x, &y), TW_E_ASSERT, "x is not negative");
+    x.x[64] = 1.0f;
+    RT_OK(add(k, dev, &x, &y));
+    ck_assert(y.x[999] == 2.0f);
+    tw_kernel_destroy(k);
+    tw_device_close(dev);
+}
+END_TEST
+
+START_TEST(every_code_path_that_runs_here)
+{
+    static rt_vector x, y;
+    tw_kernel *k = rt_add_kernel();
+    int ran = 0;
+
+    for (size_t i = 0; i < target_count(); i++) {
+        const target *t = target_at(i);
+        tw_device *dev = rt_device("cpu");
+        if (strcmp(t->family, "cpu") != 0) {
+            RT_FAILS(tw_device_force_target(dev, t->name), TW_E_ARG, "no code path");
+        } else if (!t->usable(t)) {
+            RT_FAILS(tw_device_force_target(dev, t->name), TW_E_UNSUPPORTED, t->name);
+        } else {
+            RT_OK(tw_device_force_target(dev, t->name));
+            rt_vector_init(&x, 77, 1.0f);
+            rt_vector_init(&y, 77, 0.0f);
+            RT_OK(add(k, dev, &x, &y));
+            ck_assert(y.x[76] == 2.0f && y.x[77] == 0.0f);
+            ran++;
+        }
+        tw_device_close(dev);
+    }
+    ck_assert_int_ge(ran, 1);
+    tw_kernel_destroy(k);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 typedef struct user {
@@ -294,7 +373,7 @@ START_TEST(many_threads_one_kernel)
     enum { USERS = 16 };
     static user u[USERS];
     pthread_t thread[USERS];
-    tw_device *dev = rt_device("interp");
+    tw_device *dev = rt_device(_i == 0 ? "interp" : "cpu:4");
     tw_kernel *k = rt_tuned_kernel();
 
     for (int i = 0; i < USERS; i++) {
@@ -377,7 +456,10 @@ Suite *test_suite(void)
     tcase_add_test(t, warm_launches_allocate_nothing);
     tcase_add_test(t, alignment_is_part_of_the_key);
     tcase_add_test(t, bound_launches);
-    tcase_add_test(t, many_threads_one_kernel);
+    tcase_add_test(t, machine_code);
+    tcase_add_test(t, asserts_of_machine_code);
+    tcase_add_test(t, every_code_path_that_runs_here);
+    tcase_add_loop_test(t, many_threads_one_kernel, 0, 2);
     tcase_add_test(t, either_may_go_first);
     tcase_add_test(t, out_of_memory_at_every_step);
     suite_add_tcase(s, t);

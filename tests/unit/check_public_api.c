@@ -343,6 +343,8 @@ START_TEST(devices)
     FAILS(tw_device_open(cx, "gpu", &other), TW_E_DEVICE, "no device 'gpu'");
     FAILS(tw_device_open(cx, "cpuX", &other), TW_E_DEVICE, "no device 'cpuX'");
     FAILS(tw_device_open(cx, "interp:2", &other), TW_E_ARG, "no options");
+    FAILS(tw_device_open(cx, "cpu:0", &other), TW_E_ARG, "threads must be 1");
+    FAILS(tw_device_open(cx, "cpu:two", &other), TW_E_ARG, "cpu:N");
     FAILS(tw_device_open(cx, NULL, &other), TW_E_ARG, "NULL");
     FAILS(tw_null_query(dev, &stats), TW_E_ARG, "not a null device");
     FAILS(tw_device_force_target(dev, "z80"), TW_E_ARG, "no code path 'z80'");
@@ -350,6 +352,12 @@ START_TEST(devices)
     OK(tw_device_force_target(dev, "interp"));
     OK(tw_device_force_target(dev, ""));
     ck_assert_ptr_null(other);
+    OK(tw_device_open(cx, "cpu:2", &other));
+    OK(tw_device_query(other, &info));
+    ck_assert_str_eq(info.spec, "cpu:2");
+    ck_assert_int_eq(info.threads, 2);
+    ck_assert(info.name[0] && strncmp(info.target, "cpu-", 4) == 0);
+    tw_device_close(other);
 }
 END_TEST
 
