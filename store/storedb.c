@@ -108,35 +108,37 @@ static int make_tables(db *d, void *arg)
     return rc == SQLITE_OK ? exec(d, stamp) : rc;
 }
 
-static int create(db *d)
-{
-    int rc = exec(d, "PRAGMA auto_vacuum=INCREMENTAL");
-
-    return rc == SQLITE_OK ? db_transact(d, make_tables, NULL) : rc;
-}
-
 /* The switch needs the file for itself for a moment, and SQLite does not wait for that. */
 static int set_journal(db *d, enum db_mode mode, int wait_ms)
 {
     const char *sql = mode == DB_WRITE ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=TRUNCATE";
     int64_t until = db_now_ms() + wait_ms;
-    int rc;
+    int rc = exec(d, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304");
 
+    if (rc != SQLITE_OK)
+        return rc;
     while ((rc = exec(d, sql)) != SQLITE_OK && (rc & 0xff) == SQLITE_BUSY && db_now_ms() < until)
         nap();
-    if ((rc & 0xff) == SQLITE_BUSY)
-        rc = SQLITE_OK; /* either journal is safe: go on with the one it has */
-    return rc == SQLITE_OK ? exec(d, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304")
-                           : rc;
+    return (rc & 0xff) == SQLITE_BUSY ? SQLITE_OK : rc; /* either journal is safe: keep the other */
+}
+
+/* The journal first: with a write-ahead log the tables cost no waiting for the disk. */
+static int create(db *d, enum db_mode mode, int wait_ms)
+{
+    int rc = set_journal(d, mode, wait_ms);
+
+    return rc == SQLITE_OK ? db_transact(d, make_tables, NULL) : rc;
 }
 
 static enum db_kind recognise(db *d, enum db_mode mode, int wait_ms, int *rc, int *version)
 {
     contents c = {0};
+    bool made = false;
 
     *rc = look_at_once(d, &c);
     if (*rc == SQLITE_OK && is_blank(&c) && mode != DB_READ) {
-        *rc = create(d);
+        made = true;
+        *rc = create(d, mode, wait_ms);
         if (*rc == SQLITE_OK)
             *rc = look_at_once(d, &c);
     }
@@ -147,7 +149,7 @@ static enum db_kind recognise(db *d, enum db_mode mode, int wait_ms, int *rc, in
     *version = c.version;
     if (c.version != STORE_VERSION)
         return DB_VERSION;
-    if (mode != DB_READ && (*rc = set_journal(d, mode, wait_ms)) != SQLITE_OK)
+    if (mode != DB_READ && !made && (*rc = set_journal(d, mode, wait_ms)) != SQLITE_OK)
         return DB_FAILED;
     return DB_OURS;
 }

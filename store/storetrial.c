@@ -289,8 +289,7 @@ static int clear_rows(db *d, void *arg)
 static int shrink(db *d, void *arg)
 {
     (void)arg;
-    sqlite3_exec(d->handle, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)", NULL,
-                 NULL, NULL);
+    sqlite3_exec(d->handle, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
     return SQLITE_OK;
 }
 
