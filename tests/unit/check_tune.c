@@ -397,6 +397,22 @@ START_TEST(bad_calls)
 }
 END_TEST
 
+START_TEST(a_miss_on_the_interpreter_tunes_nothing)
+{
+    const tw_arg args[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_config cfg = TW_CONFIG_INIT;
+
+    tw_kernel_destroy(k);
+    tw_device_close(dev);
+    cfg.tune = TW_TUNE_ON_MISS;
+    rt_context(&cfg, &tuner_table);
+    dev = rt_device("interp");
+    k = fake_kernel();
+    RT_OK(tw_launch(k, dev, NULL, args, 2));
+    ck_assert(starts_with(ask().config, "BLOCK=64,M=1"));
+}
+END_TEST
+
 START_TEST(the_null_device_can_be_tuned_over)
 {
     tw_device *null = rt_device("null");
@@ -450,6 +466,7 @@ Suite *test_suite(void)
     tcase_add_test(t, times_that_are_none_never_win);
     tcase_add_test(t, what_is_updated_in_place_is_updated_once);
     tcase_add_test(t, on_a_miss_the_first_launch_tunes);
+    tcase_add_test(t, a_miss_on_the_interpreter_tunes_nothing);
     tcase_add_test(t, progress_is_reported);
     tcase_add_test(t, a_cancelled_tuning_keeps_its_best);
     tcase_add_test(t, the_budget_holds);
