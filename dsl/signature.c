@@ -1,9 +1,8 @@
 #include "dsl/signature.h"
-#include "dsl/elaborate.h"
 #include <string.h>
 
 typedef struct reader {
-    elab cx; /* for constants */
+    elab *cx; /* for constants */
     const kernel_ast *k;
     kernel_sig *sig;
     arena *a;
@@ -26,7 +25,7 @@ static uint32_t allowed_dtypes(int kind)
 
 static void read_default(reader *r, const decl *d, sig_const *c)
 {
-    value v = elab_expr(&r->cx, d->init);
+    value v = elab_expr(r->cx, d->init);
     bool good = false;
 
     c->has_default = true;
@@ -40,7 +39,7 @@ static void read_default(reader *r, const decl *d, sig_const *c)
     if (!good)
         diag_add(r->diags, DIAG_TYPE_MISMATCH, d->init->where,
                  "the default of '%s' is a %s, not %s", d->name, d->type->decl->name,
-                 val_text(&r->cx, &v));
+                 val_text(r->cx, &v));
 }
 
 static void read_bracket(reader *r, const decl *d, sig_const *c)
@@ -69,7 +68,7 @@ static void read_dtype(reader *r, const expr *e, sig_param *p)
     p->dtype_const = -1;
     if (d && d->kind == DECL_DTYPE) {
         p->dtype = (enum dtype)d->id;
-        elab_check_supported(&r->cx, p->dtype, e->where);
+        elab_check_supported(r->cx, p->dtype, e->where);
     } else if (d && d->kind == DECL_BRACKET && r->sig->cons[d->id].kind == BIND_DTYPE) {
         p->dtype_const = d->id;
     } else {
@@ -98,8 +97,8 @@ static void read_dim(reader *r, const expr *e, sig_dim *dim)
     }
     dim->kind = SIG_DIM_LITERAL;
     if (e->kind == EXPR_INT || (d && d->kind == DECL_CONST)) {
-        v = elab_expr(&r->cx, e);
-        elab_need_int(&r->cx, &v, e, "a dimension", 0, INT32_MAX, &dim->literal);
+        v = elab_expr(r->cx, e);
+        elab_need_int(r->cx, &v, e, "a dimension", 0, INT32_MAX, &dim->literal);
         return;
     }
     report(r, e->where, "a dimension is a name, an integer or a compile-time int");
@@ -154,10 +153,15 @@ static void read_set(reader *r, const tune_set *from, const char *target, sig_tu
     }
     if (from->values.n == 0)
         report(r, from->where, "a set of no values");
+    if (from->values.n > SIGNATURE_MAX_SET) {
+        diag_add(r->diags, DIAG_LIMIT, from->where, "a set of %u values; at most %d are allowed",
+                 from->values.n, SIGNATURE_MAX_SET);
+        return;
+    }
     for (uint32_t i = 0; i < from->values.n; i++) {
         const expr *e = from->values.at[i];
-        value v = elab_expr(&r->cx, e);
-        if (!elab_need_int(&r->cx, &v, e, "a value of a tune parameter", INT32_MIN, INT32_MAX,
+        value v = elab_expr(r->cx, e);
+        if (!elab_need_int(r->cx, &v, e, "a value of a tune parameter", INT32_MIN, INT32_MAX,
                            &value_of[set->n]))
             continue;
         for (uint32_t k = 0; k < set->n; k++) {
@@ -207,9 +211,10 @@ static bool check_counts(reader *r)
     } list[] = {{k->params.n, "parameters"},
                 {k->brackets.n, "compile-time parameters"},
                 {k->knobs.n, "tune parameters"},
-                {k->dims.n, "named dimensions"}};
+                {k->dims.n, "named dimensions"},
+                {k->tunes.n, "tune clauses"}};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (list[i].n <= SIGNATURE_MAX_PARAMS)
             continue;
         diag_add(r->diags, DIAG_LIMIT, k->self->where, "%u %s; at most %d are allowed", list[i].n,
@@ -229,15 +234,15 @@ static void read_dims(reader *r)
     r->sig->nsymbols = r->k->dims.n;
 }
 
-void signature_build(kernel_sig *sig, const unit_ast *unit, const kernel_ast *k, arena *a,
-                     diag_list *diags)
+void signature_build(kernel_sig *sig, const kernel_ast *k, elab *cx)
 {
-    reader r = {.k = k, .sig = sig, .a = a, .diags = diags};
+    arena *a = cx->a;
+    reader r = {.cx = cx, .k = k, .sig = sig, .a = a, .diags = cx->diags};
     sig_const *cons = ARENA_ARRAY(a, sig_const, k->brackets.n);
     sig_param *param = ARENA_ARRAY(a, sig_param, k->params.n);
     sig_tune *tune = ARENA_ARRAY(a, sig_tune, k->knobs.n);
 
-    elab_init(&r.cx, unit, NULL, a, diags);
+    cx->steps = 0;
     *sig = (kernel_sig){.name = k->self->name,
                         .nparams = k->params.n,
                         .nconsts = k->brackets.n,
@@ -245,7 +250,8 @@ void signature_build(kernel_sig *sig, const unit_ast *unit, const kernel_ast *k,
                         .param = param,
                         .cons = cons,
                         .tune = tune};
-    sig->text_lines = source_line(unit->src, k->where.hi) - source_line(unit->src, k->where.lo) + 1;
+    sig->text_lines =
+        source_line(k->where.src, k->where.hi) - source_line(k->where.src, k->where.lo) + 1;
     check_grid(&r);
     if (!check_counts(&r))
         return;
@@ -258,15 +264,12 @@ void signature_build(kernel_sig *sig, const unit_ast *unit, const kernel_ast *k,
         read_knob(&r, k->knobs.at[i], &tune[i]);
 }
 
-void signature_check_constants(const unit_ast *unit, arena *a, diag_list *diags)
+void signature_check_constants(const unit_ast *unit, elab *cx)
 {
-    elab cx;
-
-    elab_init(&cx, unit, NULL, a, diags);
     for (uint32_t i = 0; i < unit->top.n; i++) {
         const expr use = {
             .kind = EXPR_NAME, .decl = unit->top.at[i], .where = unit->top.at[i]->where};
         if (unit->top.at[i]->kind == DECL_CONST)
-            elab_expr(&cx, &use);
+            elab_expr(cx, &use);
     }
 }

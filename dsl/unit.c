@@ -137,19 +137,21 @@ static tw_status load(void *arg)
     /* A text over the limit is reported by the lexer; what is beyond it is never looked at. */
     size_t len = l->len > SOURCE_MAX_BYTES ? SOURCE_MAX_BYTES + 1 : l->len;
     uint32_t before = l->diags->errors;
+    elab cx;
 
     intern_init(&u->names, &u->a);
     u->ast = parse_text(&u->a, &u->names, source_new(&u->a, l->name, l->text, len), l->diags);
     names_resolve(u->ast, &u->a, &u->names, l->diags);
     if (l->diags->errors > before)
         return TW_E_SOURCE;
-    signature_check_constants(u->ast, &u->a, l->diags);
+    elab_init(&cx, u->ast, NULL, &u->a, l->diags);
+    signature_check_constants(u->ast, &cx);
     for (uint32_t i = 0; i < u->ast->top.n; i++) {
         const decl *d = u->ast->top.at[i];
         if (d->kind != DECL_KERNEL)
             continue;
         dsl_source *s = new_source(u, d->kernel);
-        signature_build(&s->base.sig, u->ast, d->kernel, &u->a, l->diags);
+        signature_build(&s->base.sig, d->kernel, &cx);
         vec_push(&u->kernels, &u->a, s);
     }
     return l->diags->errors > before ? TW_E_SOURCE : TW_OK;
