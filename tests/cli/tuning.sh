@@ -43,21 +43,27 @@ expect 0 "0 configurations forgotten" "$tw" cache clear matmul
 expect 0 "forgotten" "$tw" cache clear softmax
 expect 0 "nothing is stored" "$tw" cache list
 
-# ctrl-C: the code says so, and the best so far is kept
+# ctrl-C: the code says so, and the best so far is kept. One thread, so that no machine is done with
+# all configurations before it is stopped.
+attention=$root/kernels/attention_fwd.tw
 stopped() {
-    timeout --preserve-status -s INT 3 "$tw" "$@" --device=cpu --budget=60s
+    local verb=$1 size=$2
+    shift 2
+    # --foreground: else timeout signals twice, and the second ends the process
+    timeout --foreground --preserve-status -s INT 4 "$tw" "$verb" "$attention" {q,k,v}="rand:f32[1,4,$size,64]" \
+        --device=cpu:1 --budget=20s "$@"
 }
-big='x=rand:f32[4000,3000]'
-expect 13 "the best so far is kept" stopped tune "$softmax" "$big"
-expect 13 "" stopped tune "$softmax" "$big" --again --json
+expect 13 "the best so far is kept" stopped tune 2048
+expect 13 "" stopped tune 2048 --again --json
 json "$work/out" 'd["cancelled"] and d["winner"]["median_s"] > 0'
 python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); sys.exit(d["winner"] != d["default"])' \
-    "$work/out" || expect 0 "softmax" "$tw" cache list
-expect 13 "tuning was stopped" stopped run "$softmax" 'x=rand:f32[8000,1500]' y="$work/none.npy"
+    "$work/out" || expect 0 "attention_fwd" "$tw" cache list
+expect 13 "tuning was stopped" stopped run 4096 o="$work/none.npy"
 [ ! -e "$work/none.npy" ] || complain "a stopped run wrote its output"
 
 # killed: what was stored is still there
 expect 0 "stored" "$tw" tune "$softmax" 'x=rand:f32[300,200]' --device=cpu --budget=1s
-timeout -s KILL 2 "$tw" tune "$softmax" 'x=rand:f32[5000,2900]' --device=cpu --budget=60s >/dev/null
+timeout --foreground -s KILL 2 "$tw" tune "$attention" {q,k,v}=rand:f32[1,4,1024,64] --budget=60s \
+    --device=cpu:1 >"$work/out" 2>&1
 expect 0 "the store had it already" "$tw" tune "$softmax" 'x=rand:f32[300,200]' --device=cpu
 finish
