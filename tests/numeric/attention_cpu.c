@@ -5,6 +5,7 @@
 static void (*const tables[])(num_subject *, int) = {
     attention_shapes,  attention_wide_heads, attention_offsets, attention_groups,
     attention_layouts, attention_blocks,     attention_empty,   attention_magnitudes,
+    attention_schedules,
 };
 
 START_TEST(every_case)

@@ -246,6 +246,99 @@ START_TEST(nan_stays_in_its_rows)
 }
 END_TEST
 
+/* What a causal mask hides can change without a bit of the result changing. */
+START_TEST(hidden_keys_change_nothing)
+{
+    attention_case c = {1, 2, 1, 70, 70, 16, 16, .causal = true, .has_offset = true, .offset = -3};
+    attention_tensors t, u;
+    num_subject s;
+
+    open_attention(&s, _i);
+    attention_alloc(&t, &c, NUM_AT_END);
+    attention_alloc(&u, &c, NUM_AT_END);
+    num_fill(&t.q, &s.random, 1.0);
+    num_fill(&t.k, &s.random, 1.0);
+    num_fill(&t.v, &s.random, 1.0);
+    for (int64_t i = 0; i < num_elements(&t.q); i++)
+        *num_at(&u.q, i) = *num_at(&t.q, i);
+    for (int64_t i = 0; i < num_elements(&t.k); i++) {
+        bool seen = i / 16 <= 40 - 3; /* by row 40 */
+
+        *num_at(&u.k, i) = seen ? *num_at(&t.k, i) : 1e4f;
+        *num_at(&u.v, i) = seen ? *num_at(&t.v, i) : -1e9f;
+    }
+    attention_launch(&s, &c, &t);
+    attention_launch(&s, &c, &u);
+    s.cases++;
+    for (int64_t i = 0; i < num_elements(&t.o); i++) {
+        bool same = !memcmp(num_at(&t.o, i), num_at(&u.o, i), sizeof(float));
+
+        if (i / 16 % 70 <= 40)
+            ck_assert_msg(same, "row %d", (int)(i / 16 % 70));
+    }
+    ck_assert(memcmp(num_at(&t.o, 41 * 16), num_at(&u.o, 41 * 16), sizeof(float)) != 0);
+    attention_free(&t);
+    attention_free(&u);
+    subject_close(&s);
+}
+END_TEST
+
+/* More members of a batch than 16 bits count, on the third dimension of the grid. */
+START_TEST(batches_beyond_16_bits)
+{
+    num_subject s;
+
+    open_attention(&s, _i);
+    for (int64_t b = 65535; b <= 65536 && _i != 0; b++) { /* too many for the interpreter */
+        attention_case c = {b, 1, 1, 1, 1, 16, 16, .config = "BLOCK_M=8,BLOCK_N=8"};
+
+        attention_check(&s, &c, NUM_AT_END);
+    }
+    attention_case c = {1000, 1, 1, 1, 1, 16, 16, .config = "BLOCK_M=8,BLOCK_N=8"};
+    attention_check(&s, &c, NUM_AT_END);
+    subject_close(&s);
+}
+END_TEST
+
+/* Two members of a batch 2^31 elements apart, in memory that is reserved but used only there: each
+ * gives the bits that it gives alone. */
+START_TEST(members_far_apart)
+{
+    enum { M = 20, D = 16, CELLS = M * D };
+    const int64_t apart = ((int64_t)1 << 31) + 48;
+    size_t size = (size_t)(apart + CELLS) * sizeof(float);
+    attention_case c = attention_sizes(2, 1, 1, M, M, D, D);
+    attention_tensors t;
+    num_tensor *all[4] = {&t.q, &t.k, &t.v, &t.o};
+    float *far[4], *near[4];
+    num_subject s;
+
+    open_attention(&s, _i);
+    attention_alloc(&t, &c, NUM_AT_END);
+    num_fill(&t.q, &s.random, 1.0);
+    num_fill(&t.k, &s.random, 1.0);
+    num_fill(&t.v, &s.random, 1.0);
+    attention_compare(&s, &c, &t);
+    for (int i = 0; i < 4; i++) {
+        far[i] = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        ck_assert_ptr_ne(far[i], MAP_FAILED);
+        near[i] = all[i]->base;
+        for (int j = 0; j < 2 * CELLS; j++)
+            far[i][j / CELLS * apart + j % CELLS] = i < 3 ? near[i][j] : -1.0f;
+        all[i]->dl.data = far[i];
+        all[i]->stride[0] = apart;
+    }
+    attention_launch(&s, &c, &t);
+    ck_assert_mem_eq(far[3], near[3], CELLS * sizeof(float));
+    ck_assert_mem_eq(far[3] + apart, near[3] + CELLS, CELLS * sizeof(float));
+    for (int i = 0; i < 4; i++)
+        munmap(far[i], size);
+    attention_free(&t);
+    subject_close(&s);
+}
+END_TEST
+
 /* ---- other kernels of the library ---- */
 
 /* The reduced precision of matrix units (10 bits) would give 16. */
@@ -479,6 +572,9 @@ Suite *test_suite(void)
     tcase_add_loop_test(a, a_swapped_view_changes_no_bit, 0, SPECS);
     tcase_add_loop_test(a, more_keys_than_16_bits_count, 0, SPECS);
     tcase_add_loop_test(a, nan_stays_in_its_rows, 0, SPECS);
+    tcase_add_loop_test(a, hidden_keys_change_nothing, 0, SPECS);
+    tcase_add_loop_test(a, batches_beyond_16_bits, 0, SPECS);
+    tcase_add_loop_test(a, members_far_apart, 0, SPECS);
     tcase_add_loop_test(k, an_f32_dot_is_a_full_one, 0, SPECS);
     tcase_add_loop_test(k, one_finite_entry_in_a_long_row, 0, SPECS);
     tcase_add_loop_test(k, aligned_then_not, 0, SPECS);

@@ -148,6 +148,22 @@ void attention_blocks(num_subject *s, int thin)
     }
 }
 
+void attention_schedules(num_subject *s, int thin)
+{
+    static const char *const config[] = {"threads=1",         "threads=2",
+                                         "threads=7,order=1", "threads=1,order=1,BLOCK_M=32",
+                                         "order=1",           "threads=64,BLOCK_N=32"};
+    table t = {s, thin, 0};
+
+    for (int64_t i = 0; i < COUNT(config); i++) {
+        attention_case c = attention_sizes(2, 3, 3, 200, 130, 24, 24);
+
+        c.config = config[i];
+        c.causal = i % 2;
+        run(&t, c);
+    }
+}
+
 void attention_empty(num_subject *s, int thin)
 {
     static const int64_t size[][5] = {{0, 2, 2, 5, 7}, {2, 0, 1, 5, 7}, {2, 2, 1, 0, 7},

@@ -9,6 +9,7 @@ void attention_offsets(num_subject *s, int thin);     /* causal: negative, large
 void attention_groups(num_subject *s, int thin);      /* grouped heads, batches                  */
 void attention_layouts(num_subject *s, int thin);     /* strides and alignments                  */
 void attention_blocks(num_subject *s, int thin);      /* BLOCK_M and BLOCK_N by hand             */
+void attention_schedules(num_subject *s, int thin);   /* schedule parameters of the CPU          */
 void attention_empty(num_subject *s, int thin);       /* a dimension of 0                        */
 void attention_magnitudes(num_subject *s, int thin);  /* large and tiny logits                   */
 
