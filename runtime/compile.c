@@ -1,6 +1,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/passes/pipeline.h"
 #include "runtime/clock.h"
 #include "runtime/lower.h"
@@ -17,6 +18,7 @@ typedef struct compile_job {
     executable *exe;
     const uint8_t *bytes; /* the artifact as read from the store */
     size_t size;
+    hash128 asserts;
     double lower_s;
 } compile_job;
 
@@ -40,12 +42,13 @@ static hash128 mix_schedule(hash128 h, const target *t, const config *cfg)
     return h;
 }
 
-static hash128 artifact_key(const target *t, hash128 ir, const executable *exe)
+static hash128 artifact_key(const target *t, const compile_job *j)
 {
+    const executable *exe = j->exe;
     const kernel_sig *sig = &exe->kernel->source->sig;
     hash128 h = mix_text(hash_str(ARTIFACT_SCHEMA), tw_version());
 
-    h = hash_mix(h, ir);
+    h = hash_mix(h, hash_mix(j->l.hash, j->asserts));
     h = mix_schedule(h, t, &exe->cfg);
     for (uint32_t i = 0; i < sig->nparams; i++) {
         if (!sig->param[i].is_tensor)
@@ -84,10 +87,20 @@ void set_facts(ir_module *m, const kernel_sig *sig, const tensor_facts *known)
     }
 }
 
+/* An artifact says where its asserts stand in the text; the IR's hash does not know positions. */
+static void mix_assert(ir_op *op, void *arg)
+{
+    compile_job *j = arg;
+
+    if (op->code == OP_ASSERT)
+        j->asserts = mix_text(j->asserts, artifact_assert_text(&j->l.a, op));
+}
+
 static tw_status plan_guarded(void *arg)
 {
     compile_job *j = arg;
 
+    ir_walk(j->l.module->kernel->body, mix_assert, j);
     plan_make(j->exe->kernel, j->l.module, &j->exe->a, &j->exe->plan);
     return TW_OK;
 }
@@ -203,7 +216,7 @@ static tw_status make(compile_job *j, unsigned flags)
 
     TRY(lowering_run(&j->l, &j->exe->p, &j->exe->cfg));
     TRY(error_thrown(guard_run(plan_guarded, j)));
-    j->exe->key = artifact_key(j->l.t, j->l.hash, j->exe);
+    j->exe->key = artifact_key(j->l.t, j);
     j->lower_s = clock_seconds() - start;
     return take_stored(j, flags) ? TW_OK : compile_afresh(j, flags);
 }

@@ -5,7 +5,41 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-int host_processors(void)
+static bool read_line(const char *dir, const char *file, char *out, int size)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/%s", dir, file);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool ok = fgets(out, size, f) != NULL;
+    fclose(f);
+    if (ok)
+        out[strcspn(out, "\n")] = 0;
+    return ok;
+}
+
+/* Processors that the control group's quota is worth (version 2, then 1); 0: no quota. Threads
+ * beyond it would be stopped for most of each period, with the others waiting for them. */
+static int quota_processors(void)
+{
+    long quota = 0, period = 0;
+    char text[64];
+
+    if (read_line("/sys/fs/cgroup", "cpu.max", text, sizeof text)) {
+        if (sscanf(text, "%ld %ld", &quota, &period) != 2)
+            return 0; /* "max 100000" */
+    } else if (!read_line("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", text, sizeof text) ||
+               sscanf(text, "%ld", &quota) != 1 ||
+               !read_line("/sys/fs/cgroup/cpu", "cpu.cfs_period_us", text, sizeof text) ||
+               sscanf(text, "%ld", &period) != 1) {
+        return 0;
+    }
+    return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+
+static int affine_processors(void)
 {
     cpu_set_t set;
 
@@ -13,6 +47,13 @@ int host_processors(void)
         return CPU_COUNT(&set);
     long n = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than a cpu_set_t has */
     return n > 0 ? (int)n : 1;
+}
+
+int host_processors(void)
+{
+    int n = affine_processors(), quota = quota_processors();
+
+    return quota > 0 && quota < n ? quota : n;
 }
 
 /* The value of "key : value" in line, without the newline, or NULL. */
@@ -44,21 +85,6 @@ void host_processor_name(char *out, size_t size)
     }
     if (f)
         fclose(f);
-}
-
-static bool read_line(const char *dir, const char *file, char *out, int size)
-{
-    char path[160];
-
-    snprintf(path, sizeof path, "%s/%s", dir, file);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    bool ok = fgets(out, size, f) != NULL;
-    fclose(f);
-    if (ok)
-        out[strcspn(out, "\n")] = 0;
-    return ok;
 }
 
 /* sysfs, because sysconf gives 0 for caches on several machines. */

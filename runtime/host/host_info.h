@@ -3,7 +3,8 @@
 /* What this machine's processor is. */
 #include "tilewright.h"
 
-/* Processors that this process may run on: its affinity mask, at least 1. */
+/* Processors that this process may use: its affinity mask and its control group's quota, at
+ * least 1. */
 int host_processors(void);
 /* "AMD EPYC 9354"; the architecture where the system does not say. */
 void host_processor_name(char *out, size_t size);

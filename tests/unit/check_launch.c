@@ -340,6 +340,44 @@ START_TEST(every_code_path_that_runs_here)
 }
 END_TEST
 
+/* The number of programs is counted in 64 bits: the last one of 2^32 sets the flag, on both
+ * devices. */
+START_TEST(a_grid_of_many_programs)
+{
+    static const char text[] =
+        "kernel last(out f: i32[N], Y: i32)\n"
+        "grid (16384, Y, 16)\n"
+        "{\n"
+        "    if (program_id(0) == 16383 && program_id(1) == 16383 && program_id(2) == 15)\n"
+        "        store(f[0 :+ 16], full(i32[16], 1));\n"
+        "}\n";
+    static int32_t flag[16];
+    int64_t shape[] = {16};
+    DLTensor t = {flag, {kDLCPU, 0}, 1, {kDLInt, 32, 1}, shape, NULL, 0};
+    tw_arg args[] = {TW_TENSOR("f", &t), TW_INT("Y", 16384)};
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+    tw_device *dev = rt_device(_i == 0 ? "interp" : "cpu");
+    tw_kernel *k;
+
+    memset(flag, 0, sizeof flag);
+    RT_OK(tw_kernel_load_text(rt_cx, "last.tw", text, strlen(text), NULL, &k));
+    opt.program_count = 1;
+    for (int64_t back = 2; back >= 0; back--) {
+        opt.program_first = ((int64_t)1 << 32) - back;
+        RT_OK(tw_launch_with(k, dev, NULL, args, 2, &opt));
+        ck_assert_int_eq(flag[15], back < 2);
+    }
+    args[1] = TW_INT("Y", INT32_MAX);
+    opt.program_first = ((int64_t)1 << 48) - 1;
+    RT_OK(tw_launch_with(k, dev, NULL, args, 2, &opt));
+    args[1] = TW_INT("Y", -1); /* as good as none */
+    opt.program_count = 0;
+    RT_OK(tw_launch_with(k, dev, NULL, args, 2, &opt));
+    tw_kernel_destroy(k);
+    tw_device_close(dev);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 typedef struct user {
@@ -459,6 +497,7 @@ Suite *test_suite(void)
     tcase_add_test(t, machine_code);
     tcase_add_test(t, asserts_of_machine_code);
     tcase_add_test(t, every_code_path_that_runs_here);
+    tcase_add_loop_test(t, a_grid_of_many_programs, 0, 2);
     tcase_add_loop_test(t, many_threads_one_kernel, 0, 2);
     tcase_add_test(t, either_may_go_first);
     tcase_add_test(t, out_of_memory_at_every_step);
