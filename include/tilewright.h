@@ -360,7 +360,8 @@ typedef enum tw_trial_state {
 typedef struct tw_trial {
     char config[256];
     tw_trial_state state;
-    double median_s, spread_s; /* spread: median absolute deviation */
+    double median_s;   /* by runs in pairs with the best so far                           */
+    double spread_s;   /* median absolute deviation of its samples                        */
     int samples;
     char reason[160];
 } tw_trial;

@@ -241,7 +241,7 @@ tw_status run_final(session *s)
     forget_samples(start, r.n);
     forget_samples(best, r.n);
     /* What won earlier by luck does not win here. */
-    if (r.n == FINAL_PAIRS && race_log_ratio(&r) >= 0.0)
+    if (race_log_ratio(&r) >= 0.0 || trial_median(best) >= trial_median(start))
         s->best = 0;
     return TW_OK;
 }

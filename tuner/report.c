@@ -1,6 +1,7 @@
 #include "tuner/report.h"
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,17 @@ static tw_status no_memory(void)
     return error_set(TW_E_NOMEM, "no memory for the report of a tuning");
 }
 
+/* Seconds of a point: of winner and default as measured in the final pairs; of others by their pairs
+ * with the leader, which the state of the machine at that time does not move. */
+static double seconds_of(const session *s, uint32_t point)
+{
+    const trial *t = &s->trial[point], *best = &s->trial[s->best];
+
+    if (point == 0 || point == s->best || t->nsamples == 0 || t->state == TW_TRIAL_FAILED)
+        return trial_median(t);
+    return trial_median(best) * exp(t->log_time - best->log_time);
+}
+
 static void add_point(tw_tune_report *r, const session *s, uint32_t point)
 {
     const trial *t = &s->trial[point];
@@ -32,7 +44,7 @@ static void add_point(tw_tune_report *r, const session *s, uint32_t point)
     if (config_text(&t->cfg, out->config) != TW_OK)
         return;
     out->state = t->state;
-    out->median_s = trial_median(t);
+    out->median_s = seconds_of(s, point);
     out->spread_s = spread_of(t->sample, t->nsamples);
     out->samples = (int)t->nsamples;
     memcpy(out->reason, t->reason, sizeof out->reason);
