@@ -243,11 +243,23 @@ static tw_status key_guarded(void *arg)
     return TW_OK;
 }
 
+/* What the text does not name takes its default: seeds name what matters, and a target may have
+ * gained a parameter since. */
 static bool acceptable(void *user, const char *text)
 {
     ask_job *j = user;
 
-    return config_parse(j->k, j->dev->target, j->dev, j->p, text, &j->parsed);
+    return config_pin(j->k, j->dev->target, j->dev, j->p, text, &j->parsed, NULL) == TW_OK;
+}
+
+/* Another device's threads say nothing about this one's. */
+static void localize(const tw_device *dev, config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n; i++) {
+        const sched_param *s = target_sched(dev->target, cfg->value[i].name);
+        if (s && s->dynamic)
+            cfg->value[i].value = schedule_default(s, dev);
+    }
 }
 
 static tw_status ask_store(ask_job *j, config_answer *out)
@@ -262,6 +274,8 @@ static tw_status ask_store(ask_job *j, config_answer *out)
         if (answer.layer != TW_LAYER_DEFAULT && acceptable(j, answer.config)) {
             out->cfg = j->parsed;
             out->layer = answer.layer;
+            if (answer.layer == TW_LAYER_NEAREST_DEVICE)
+                localize(j->dev, &out->cfg);
             out->seconds = answer.seconds;
         }
     }
