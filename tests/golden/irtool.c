@@ -1,6 +1,7 @@
 /* irtool: what golden tests of tile IR run.
  *   irtool print|plain|hash|verify FILE      parse, then print (plain: numbered) / hash / nothing
  *   irtool pass NAME FILE                    parse, run one pass, print
+ *   irtool passes FILE                       parse, run all passes, print
  * FILE of - is standard input. What goes wrong is printed to standard output, because a golden test
  * holds it too. Exit codes: 0; 1 the text is wrong or the pass failed; 2 usage, or no such file. */
 #include "compiler/base/guard.h"
@@ -57,11 +58,13 @@ static tw_status work(void *arg)
     ir_module *m = ir_parse(&j->a, &names, src, &j->diags);
     if (!m)
         return TW_E_SOURCE;
-    if (j->pass) {
-        tw_status st = pipeline_run_pass(m, j->pass, &j->diags, NULL);
-        if (st != TW_OK)
-            return st;
-    }
+    tw_status st = TW_OK;
+    if (j->pass)
+        st = pipeline_run_pass(m, j->pass, &j->diags, NULL);
+    else if (strcmp(j->verb, "passes") == 0)
+        st = pipeline_run(m, &j->diags, NULL);
+    if (st != TW_OK)
+        return st;
     if (strcmp(j->verb, "hash") == 0)
         put_hash(j, m);
     else if (strcmp(j->verb, "verify") != 0)
@@ -86,7 +89,7 @@ static int run(job *j)
 
 int main(int argc, char **argv)
 {
-    static const char *const verbs[] = {"print", "plain", "hash", "verify", "pass"};
+    static const char *const verbs[] = {"print", "plain", "hash", "verify", "pass", "passes"};
     job j = {0};
 
     for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++) {
@@ -95,7 +98,8 @@ int main(int argc, char **argv)
     }
     int with_pass = j.verb && strcmp(j.verb, "pass") == 0;
     if (!j.verb || argc != 3 + with_pass) {
-        fputs("usage: irtool print|plain|hash|verify FILE\n       irtool pass NAME FILE\n", stderr);
+        fputs("usage: irtool print|plain|hash|verify|passes FILE\n"
+              "       irtool pass NAME FILE\n", stderr);
         return 2;
     }
     j.pass = with_pass ? argv[2] : NULL;
