@@ -57,7 +57,8 @@ static void topic_values(const cli *c)
 {
     static const char *const row[][2] = {
         {"FILE.npy", "an array; .npy format 1.0 to 3.0, little endian, C or Fortran order"},
-        {"DTYPE:FILE.npy", "the same, and its elements must be of this type"},
+        {"DTYPE:FILE.npy",
+         "the same, and its elements must be of this type; any two-byte file as bf16 or f16"},
         {"rand:DTYPE[2,64]", "normal numbers; the same for the same --seed and name"},
         {"zeros:DTYPE[2,64]", "zeros"},
         {"full:VALUE:DTYPE[2,64]", "one value everywhere: 1.5, -3, inf, nan, true"},

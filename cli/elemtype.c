@@ -1,5 +1,6 @@
 #include "cli/elemtype.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +40,45 @@ DLDataType elemtype_dlpack(const elemtype *e)
     return (DLDataType){e->code, (uint8_t)(e->bytes * 8), 1};
 }
 
-bool elemtype_ready(const elemtype *e)
+/* ---- two-byte floats --------------------------------------------------------------------------
+ */
+
+typedef struct narrow_float {
+    int fraction, bias; /* bits of the fraction; of the exponent's offset */
+} narrow_float;
+static const narrow_float f16 = {10, 15}, bf16 = {7, 127};
+
+static double widen(narrow_float f, uint16_t bits)
 {
-    return !(e->is_float && e->bytes == 2);
+    int exponent = (bits & 0x7fff) >> f.fraction, fraction = bits & ((1 << f.fraction) - 1);
+    double value;
+
+    if (exponent == 2 * f.bias + 1)
+        value = fraction ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, 1 - f.bias - f.fraction);
+    else
+        value = ldexp(fraction + (1 << f.fraction), exponent - f.bias - f.fraction);
+    return bits & 0x8000 ? -value : value;
+}
+
+/* The fraction is rounded as an integer at the scale of the exponent; a carry out of it is right.
+ */
+static uint16_t narrow(narrow_float f, double value)
+{
+    int infinite = (2 * f.bias + 1) << f.fraction, sign = signbit(value) ? 0x8000 : 0, exponent;
+
+    if (isnan(value))
+        return (uint16_t)(sign | infinite | 1 << (f.fraction - 1));
+    if (value == 0.0 || isinf(value))
+        return (uint16_t)(sign | (value == 0.0 ? 0 : infinite));
+    frexp(value, &exponent);
+    exponent = exponent - 1 > 1 - f.bias ? exponent - 1 : 1 - f.bias;
+    double bits = rint(ldexp(fabs(value), f.fraction - exponent));
+    if (exponent > f.bias)
+        return (uint16_t)(sign | infinite);
+    bits += (exponent + f.bias - 1) << f.fraction;
+    return (uint16_t)(sign | (bits < infinite ? (int)bits : infinite));
 }
 
 /* ---- one element ------------------------------------------------------------------------------
@@ -74,11 +111,23 @@ double elemtype_value(const elemtype *e, const void *p)
     case ELEM_F64:
         return LOAD(double, p);
     case ELEM_F16:
+        return widen(f16, LOAD(uint16_t, p));
     case ELEM_BF16:
+        return widen(bf16, LOAD(uint16_t, p));
     case ELEM_COUNT:
         break;
     }
     return 0.0;
+}
+
+void elemtype_put(const elemtype *e, double value, void *out)
+{
+    if (e->bytes == 8)
+        memcpy(out, &value, 8);
+    else if (e->bytes == 4)
+        memcpy(out, &(float){(float)value}, 4);
+    else
+        memcpy(out, &(uint16_t){narrow(e->code == kDLBfloat ? bf16 : f16, value)}, 2);
 }
 
 static bool parse_float(const elemtype *e, const char *text, void *out)
@@ -88,10 +137,7 @@ static bool parse_float(const elemtype *e, const char *text, void *out)
 
     if (end == text || *end)
         return false;
-    if (e->bytes == 8)
-        memcpy(out, &value, 8);
-    else
-        memcpy(out, &(float){(float)value}, 4);
+    elemtype_put(e, value, out);
     return true;
 }
 
@@ -125,8 +171,6 @@ static bool parse_int(const elemtype *e, const char *text, void *out)
 
 bool elemtype_parse(const elemtype *e, const char *text, void *out)
 {
-    if (!elemtype_ready(e))
-        return false;
     if (e->is_float)
         return parse_float(e, text, out);
     return e->code == kDLBool ? parse_bool(text, out) : parse_int(e, text, out);

@@ -25,11 +25,11 @@ const elemtype *elemtype_named(const char *name, size_t length);
 const elemtype *elemtype_of_npy(char kind, int bytes);
 const elemtype *elemtype_of_dlpack(DLDataType d);
 DLDataType elemtype_dlpack(const elemtype *e);
-/* Two-byte floats need a later version of the library. */
-bool elemtype_ready(const elemtype *e);
 
 /* The element at p as a number; only what a double can say of a 64-bit integer. */
 double elemtype_value(const elemtype *e, const void *p);
+/* A float as type e, which is one, rounded to nearest. */
+void elemtype_put(const elemtype *e, double value, void *out);
 /* Reads a number (inf, nan, true, false too) as type e; false when it is none or does not fit. */
 bool elemtype_parse(const elemtype *e, const char *text, void *out);
 

@@ -133,7 +133,8 @@ static tw_status read_descr(cursor *c, npy_array *a)
     if (descr[0] == '>' && a->bytes > 1)
         return fail(c->error, TW_E_UNSUPPORTED, "big-endian elements ('%s'); save them as '<%s'",
                     descr, descr + 1);
-    bool known = a->kind == 'b'   ? a->bytes == 1
+    bool known = a->kind == 'V'   ? a->bytes == 2 /* opaque: bf16 */
+                 : a->kind == 'b' ? a->bytes == 1
                  : a->kind == 'f' ? a->bytes == 2 || a->bytes == 4 || a->bytes == 8
                  : a->kind == 'i' || a->kind == 'u'
                      ? a->bytes == 1 || a->bytes == 2 || a->bytes == 4 || a->bytes == 8

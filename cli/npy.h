@@ -1,7 +1,8 @@
 #ifndef TW_NPY_H
 #define TW_NPY_H
 /* Reader and writer of .npy files (format versions 1.0, 2.0 and 3.0): one array, little endian,
- * booleans, integers and floats of 1, 2, 4 or 8 bytes, in C or in Fortran order.
+ * booleans, integers and floats of 1, 2, 4 or 8 bytes, or opaque pairs of bytes (bf16), in C or in
+ * Fortran order.
  *
  * A file is trusted for nothing: the header must be what the format says, its sizes may not
  * overflow, and the data must be there whole with nothing after it. Errors are one line of text
@@ -14,7 +15,7 @@
 enum { NPY_MAX_RANK = 8, NPY_ALIGN = 64 };
 
 typedef struct npy_array {
-    char kind; /* 'b' bool, 'i', 'u', 'f': the letter of the file's descr */
+    char kind; /* 'b' bool, 'i', 'u', 'f', 'V' opaque: the letter of the file's descr */
     int bytes; /* of an element                                           */
     bool fortran;
     int rank;

@@ -3,7 +3,8 @@
 /* Tensors as the command line gives them:
  *
  *   FILE.npy               an array from a file
- *   DTYPE:FILE.npy         the same, and its elements must be of this type
+ *   DTYPE:FILE.npy         the same, and its elements must be of this type; a file of two-byte
+ *                          elements of any kind may be read as bf16 or f16
  *   rand:DTYPE[2,64]       normal numbers, the same for the same --seed and argument name
  *   zeros:DTYPE[2,64]
  *   full:VALUE:DTYPE[2,64] */

@@ -148,7 +148,38 @@ START_TEST(elements_are_parsed_or_refused)
     ck_assert(!elemtype_parse(&elemtypes[ELEM_I32], "2147483648", out));
     ck_assert(!elemtype_parse(&elemtypes[ELEM_I64], "9223372036854775808", out));
     ck_assert(!elemtype_parse(&elemtypes[ELEM_I32], "1.5", out));
-    ck_assert(!elemtype_parse(&elemtypes[ELEM_F16], "1", out));
+}
+END_TEST
+
+/* Every pattern of the two-byte floats is a number that gives the pattern back, and what lies
+ * between two of them goes to the nearer one, from the middle to the even one. */
+START_TEST(two_byte_floats_round_to_nearest)
+{
+    for (int id = 0; id < ELEM_COUNT; id++) {
+        const elemtype *e = &elemtypes[id];
+        if (!e->is_float || e->bytes != 2)
+            continue;
+        for (uint32_t bits = 0; bits < 0x10000; bits++) {
+            uint16_t here = (uint16_t)bits, next = (uint16_t)(bits + 1), out;
+            double low = elemtype_value(e, &here), high = elemtype_value(e, &next);
+            elemtype_put(e, low, &out);
+            ck_assert(out == here || (isnan(low) && isnan(elemtype_value(e, &out))));
+            if (!isfinite(low) || !isfinite(high) || bits == 0x7fff || bits == 0xffff)
+                continue;
+            elemtype_put(e, low + (high - low) * 0.25, &out);
+            ck_assert_uint_eq(out, here);
+            elemtype_put(e, low + (high - low) * 0.75, &out);
+            ck_assert_uint_eq(out, next);
+            elemtype_put(e, (low + high) / 2.0, &out);
+            ck_assert_uint_eq(out, bits % 2 ? next : here);
+        }
+    }
+    ck_assert(parses(ELEM_F16, "65519.99", 65504.0));
+    ck_assert(parses(ELEM_F16, "65520", INFINITY));
+    ck_assert(parses(ELEM_F16, "-1e300", -INFINITY));
+    ck_assert(parses(ELEM_BF16, "1e-300", 0.0));
+    ck_assert(parses(ELEM_BF16, "3.4e38", INFINITY));
+    ck_assert(parses(ELEM_BF16, "1.00390625", 1.0));
 }
 END_TEST
 
@@ -177,6 +208,7 @@ Suite *test_suite(void)
     tcase_add_test(t, words_near_enough_are_suggested);
     tcase_add_test(t, json_is_escaped);
     tcase_add_test(t, elements_are_parsed_or_refused);
+    tcase_add_test(t, two_byte_floats_round_to_nearest);
     tcase_add_test(t, elements_have_one_name_each);
     suite_add_tcase(s, t);
     return s;
