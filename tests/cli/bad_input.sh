@@ -77,6 +77,9 @@ expect 3 "" run "$work/a.npy" "${ab[@]}"
 expect 4 "" run "$work/empty.tw"
 head -c 300 "$matmul" >"$work/cut.tw"
 expect 3 "cut.tw:" run "$work/cut.tw"
+cat "$add" "$matmul" >"$work/two.tw"
+expect 4 "matmul" run "$work/two.tw" "${ab[@]}"
+expect 0 "" run "$work/two.tw:vector_add" "${ab[@]}"
 cat >"$work/shapes.tw" <<'END'
 kernel shapes(x: f32[M, N], out y: f32[M])
 grid (1)

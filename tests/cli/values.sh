@@ -77,4 +77,6 @@ same "$work/x.npy" '(100,)' '3 * i'
 expect 0 '' "$tw" run "$work/scale.tw:scale" x="full:1:f32[130]" by=5 --save=x="$work/y.npy" \
     --device=interp --programs=1:1
 same "$work/y.npy" '(130,)' '5 if 64 <= i < 128 else 1'
+expect 0 "" "$tw" run "$work/copy.tw" 'x=rand:f32[20,20]' --device=null --json
+json "$work/out" 'd["device"] == "null"'
 finish
