@@ -230,26 +230,36 @@ static executable *exe_known(tw_kernel *k, const tw_device *dev, const problem *
     return found;
 }
 
-/* Puts exe, whose reference the list takes over, in s. */
-static tw_status install(tw_kernel *k, const tw_device *dev, spec_row *s, executable *exe,
-                         bool listed, tw_layer layer, double seconds, bool settled)
-{
-    exe_node *node = listed ? NULL : mem_alloc(sizeof *node);
+typedef struct choice {
+    executable *exe;
+    bool listed; /* the use's list has it already; else the list takes over a reference */
+    bool settled;
+    tw_layer layer;
+    double seconds;
+} choice;
 
-    if (!listed && !node) {
-        runtime_exe_release(exe);
+/* Puts the choice in s; not over an adopted one that came while this one was built. */
+static tw_status install(tw_kernel *k, const tw_device *dev, spec_row *s, const choice *c,
+                         bool adopted)
+{
+    exe_node *node = c->listed ? NULL : mem_alloc(sizeof *node);
+
+    if (!c->listed && !node) {
+        runtime_exe_release(c->exe);
         return error_set(TW_E_NOMEM, "no memory for an executable");
     }
     pthread_mutex_lock(&k->lock);
     if (node) {
         kernel_use *u = use_find(k, dev->id);
-        *node = (exe_node){u->exes, exe};
+        *node = (exe_node){u->exes, c->exe};
         u->exes = node;
     }
-    s->layer = layer;
-    s->seconds = seconds;
-    atomic_store_explicit(&s->settled, settled, memory_order_release);
-    atomic_store_explicit(&s->exe, exe, memory_order_release);
+    if (adopted || !atomic_load_explicit(&s->settled, memory_order_relaxed)) {
+        s->layer = c->layer;
+        s->seconds = c->seconds;
+        atomic_store_explicit(&s->exe, c->exe, memory_order_release);
+        atomic_store_explicit(&s->settled, c->settled, memory_order_release);
+    }
     pthread_mutex_unlock(&k->lock);
     return TW_OK;
 }
@@ -257,13 +267,14 @@ static tw_status install(tw_kernel *k, const tw_device *dev, spec_row *s, execut
 void runtime_adopt(tw_kernel *k, tw_device *dev, const launch_args *args, executable *exe,
                    tw_layer layer, double seconds)
 {
+    const choice c = {exe, false, true, layer, seconds};
     spec_row *s;
 
     /* Without memory the row stays as it is: the next launch is right, and no faster. */
     if (spec_find(k, dev, args, NULL, &s) != TW_OK)
         return;
     runtime_exe_retain(exe);
-    (void)!install(k, dev, s, exe, false, layer, seconds, true);
+    (void)!install(k, dev, s, &c, true);
 }
 
 /* ---- building a row -------------------------------------------------------------------------- */
@@ -339,19 +350,23 @@ static tw_status choose(tw_kernel *k, tw_device *dev, const spec_row *s, const l
 static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *args, unsigned flags)
 {
     config_answer answer;
-    executable *exe;
-    bool work = true, settled;
+    choice c = {0};
+    bool work = true;
 
     TRY(check_work(k, dev, s, args, &work));
     if (!work && !(flags & SPEC_ALWAYS))
         return TW_OK;
     args->p.content = s->content;
-    TRY(choose(k, dev, s, args, flags, &answer, &settled));
-    exe = exe_known(k, dev, &args->p, &answer.cfg);
-    bool listed = exe != NULL;
-    if (!exe)
-        TRY(runtime_compile(k, dev, &args->p, &answer.cfg, 0, &exe));
-    return install(k, dev, s, exe, listed, answer.layer, answer.seconds, settled);
+    TRY(choose(k, dev, s, args, flags, &answer, &c.settled));
+    c.layer = answer.layer;
+    c.seconds = answer.seconds;
+    c.exe = exe_known(k, dev, &args->p, &answer.cfg);
+    c.listed = c.exe != NULL;
+    if (!c.exe)
+        TRY(runtime_compile(k, dev, &args->p, &answer.cfg, 0, &c.exe));
+    TRY(install(k, dev, s, &c, false));
+    log_choice(k, dev, &c);
+    return TW_OK;
 }
 
 static bool ready(spec_row *s, unsigned flags)
