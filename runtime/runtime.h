@@ -125,8 +125,8 @@ void runtime_exe_release(executable *exe);
 typedef struct launch_options {
     tw_stream *stream;
     bool f64, running_max_low;
-    bool (*stop)(void *user); /* interp: asked now and then, by any thread; true ends the launch with
-                                 TW_E_CANCELLED. May be NULL */
+    bool (*stop)(void *user); /* interp: asked now and then, by any thread; true ends the launch
+                                 with TW_E_CANCELLED. May be NULL */
     void *stop_user;
     int64_t program_first, program_count; /* count 0: all */
 } launch_options;

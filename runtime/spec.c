@@ -347,6 +347,16 @@ static tw_status choose(tw_kernel *k, tw_device *dev, const spec_row *s, const l
     return TW_OK;
 }
 
+static void log_choice(const tw_kernel *k, const tw_device *dev, const choice *c)
+{
+    const char *how = c->exe->from_store ? "code from the store" : "compiled";
+    char text[RUNTIME_CONFIG_TEXT];
+
+    if (k->cx->cfg.log && config_text(&c->exe->cfg, text) == TW_OK)
+        runtime_log(k->cx, TW_LOG_INFO, "%s on %s: %s (%s), %s", k->source->sig.name, dev->spec,
+                    text, tw_layer_text(c->layer), how);
+}
+
 static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *args, unsigned flags)
 {
     config_answer answer;
