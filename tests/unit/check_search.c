@@ -1,6 +1,8 @@
 #include "tuner/search.h"
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static arena a;
@@ -204,6 +206,82 @@ START_TEST(a_quarter_of_the_trials_is_enough)
 }
 END_TEST
 
+/* ---- recorded trials ------------------------------------------------------------------------ */
+
+static double recorded[256];
+
+static double recorded_cost(const int64_t *v)
+{
+    int64_t at[SPACE_MAX_PARAMS];
+
+    for (uint32_t i = 0; i < sp.npoints; i++) {
+        space_values(&sp, i, at);
+        if (!memcmp(at, v, sp.nparams * sizeof *at))
+            return recorded[i];
+    }
+    return INFINITY;
+}
+
+/* "BLOCK_M=64,BLOCK_N=32 0.0012": the values, and the time. */
+static double read_line(char *line, int64_t *v)
+{
+    uint32_t n = 0;
+
+    for (char *at = line; (at = strchr(at, '=')) != NULL; n++) {
+        v[n] = strtoll(at + 1, &at, 10);
+        if (sp.nparams <= n)
+            sp.nparams = n + 1;
+        ck_assert(space_param_add(&sp.param[n], v[n]));
+        if (*at == ' ')
+            return strtod(at, NULL);
+    }
+    ck_abort_msg("not a trial: %s", line);
+    return 0.0;
+}
+
+/* Point 0 is the first line: the default. */
+static void load_recorded(const char *path)
+{
+    static int64_t value[256][SPACE_MAX_PARAMS];
+    static double seconds[256];
+    char line[512];
+    uint32_t n = 0;
+    FILE *f = fopen(path, "r");
+
+    ck_assert_msg(f != NULL, "%s is not there", path);
+    memset(&sp, 0, sizeof sp);
+    while (fgets(line, sizeof line, f) && n < 256)
+        if (line[0] != '#') {
+            seconds[n] = read_line(line, value[n]);
+            n++;
+        }
+    fclose(f);
+    space_enumerate(&sp, &a, value[0], NULL, NULL);
+    ck_assert_uint_eq(sp.npoints, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t v[SPACE_MAX_PARAMS];
+        space_values(&sp, i, v);
+        for (uint32_t j = 0; j < n; j++)
+            if (!memcmp(v, value[j], sp.nparams * sizeof *v))
+                recorded[i] = seconds[j];
+    }
+}
+
+START_TEST(a_quarter_of_recorded_trials_is_enough)
+{
+    static const char *const name[] = {"attention", "matmul", "softmax"};
+    landscape l = {name[_i], recorded_cost, NULL};
+    char path[128];
+
+    snprintf(path, sizeof path, "tests/data/trials_%s.txt", name[_i]);
+    load_recorded(path);
+    for (uint32_t batch = 1; batch <= 2; batch++) {
+        double ratio = searched(&l, (sp.npoints + 3) / 4, batch, 0.003) / best_of_all(&l);
+        ck_assert_msg(ratio <= 1.03, "%s, batches of %u: %.3f of the best", l.name, batch, ratio);
+    }
+}
+END_TEST
+
 START_TEST(every_point_is_proposed_once)
 {
     uint8_t seen[256] = {0};
@@ -333,6 +411,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, a_quarter_of_the_trials_is_enough, 0, 3);
+    tcase_add_loop_test(t, a_quarter_of_recorded_trials_is_enough, 0, 3);
     tcase_add_loop_test(t, every_point_is_proposed_once, 0, 3);
     tcase_add_test(t, the_outlook_fades);
     tcase_add_test(t, degenerate_spaces);
