@@ -87,7 +87,7 @@ static value elab_name(elab *cx, const expr *e)
     case DECL_KIND:
         x = elab_error(cx, DIAG_BAD_OPERAND, e->at, "'%s' is a kind of compile-time parameter",
                        d->name);
-        diag_hint(cx->diags, x, "a type is i1, i32, i64 or f32, with a shape for a tile: f32[64]");
+        diag_hint(cx->diags, x, "a type is a dtype such as f32, with a shape for a tile: f32[64]");
         return val_bad();
     case DECL_TENSOR:
         elab_need_program(cx, e->at, "a tensor");
@@ -135,7 +135,7 @@ ir_type elab_type(elab *cx, const expr *e)
     if (v.kind == VAL_TYPE)
         return v.as.type;
     if (v.kind == VAL_DTYPE)
-        return elab_check_supported(cx, v.dtype, e->where) ? type_scalar(v.dtype) : (ir_type){0};
+        return type_scalar(v.dtype);
     if (v.kind != VAL_BAD)
         elab_error(cx, DIAG_BAD_OPERAND, e->where, "a type is needed here, not %s",
                    val_text(cx, &v));
@@ -278,9 +278,7 @@ value elab_index(elab *cx, const expr *e)
     case VAL_VIEW:
         return index_view(cx, e, v.as.tensor);
     case VAL_DTYPE:
-        return elab_check_supported(cx, v.dtype, e->a->where)
-                   ? val_type(shape_of(cx, v.dtype, &e->list, e->where))
-                   : val_bad();
+        return val_type(shape_of(cx, v.dtype, &e->list, e->where));
     case VAL_RUN:
         if (val_run_type(cx, &v).kind == TYPE_TILE)
             return index_tile(cx, e, v.as.run);

@@ -70,20 +70,11 @@ bool elab_bindings(elab *cx, const kernel_sig *sig, const ir_binding *binding, u
 
 /* ---- parameters ---- */
 
-/* DT_NONE when it is not supported; that is reported once for each dtype. */
-static enum dtype param_dtype(elab *cx, const sig_param *p, const decl *d, uint32_t *reported)
+static enum dtype param_dtype(const elab *cx, const sig_param *p)
 {
-    const expr *type = p->is_tensor ? d->type->a : d->type;
-    enum dtype t = p->dtype;
-
-    if (t == DT_NONE)
-        t = cx->env[cx->kernel->brackets.at[p->dtype_const]->slot].dtype;
-    if (elab_is_supported(t))
-        return t;
-    if (!(*reported >> t & 1))
-        elab_check_supported(cx, t, type->where);
-    *reported |= 1u << t;
-    return DT_NONE;
+    if (p->dtype != DT_NONE)
+        return p->dtype;
+    return cx->env[cx->kernel->brackets.at[p->dtype_const]->slot].dtype;
 }
 
 /* The dimensions of a function: symbols first, so that their numbers are those of the signature. */
@@ -274,16 +265,14 @@ tw_status elab_lower(const unit_ast *unit, const kernel_ast *k, const kernel_sig
                      ir_module **out)
 {
     enum dtype dtype[SIGNATURE_MAX_PARAMS];
-    uint32_t before = diags->errors, reported = 0;
+    uint32_t before = diags->errors;
     elab cx;
 
     elab_init(&cx, unit, k, a, diags);
     if (!elab_bindings(&cx, sig, binding, nbinding))
         return status_of(diags);
     for (uint32_t i = 0; i < k->params.n; i++)
-        dtype[i] = param_dtype(&cx, &sig->param[i], k->params.at[i], &reported);
-    if (diags->errors > before)
-        return status_of(diags);
+        dtype[i] = param_dtype(&cx, &sig->param[i]);
     ir_module *m = ir_module_new(a, names);
     m->kernel = new_fn(&cx, m, sig->name, sig, dtype, false);
     m->launch = new_fn(&cx, m, sig->name, sig, dtype, true);

@@ -103,8 +103,7 @@ static value elab_cast(elab *cx, const expr *e, value *v)
                    val_text(cx, &v[1]));
         return val_bad();
     }
-    if (!elab_need_number(cx, &v[0], e->list.at[0], "'cast'") ||
-        !elab_check_supported(cx, v[1].dtype, e->list.at[1]->where))
+    if (!elab_need_number(cx, &v[0], e->list.at[0], "'cast'"))
         return val_bad();
     enum dtype from = val_dtype_of(cx, &v[0]), to = v[1].dtype;
     if (v[0].kind == VAL_RUN)
@@ -140,7 +139,8 @@ static value elab_cdiv(elab *cx, const expr *e, value *v, const char *user)
                    val_text(cx, &v[0]));
         return val_bad();
     }
-    if (v[1].kind == VAL_CONST && v[1].as.num.i <= 0) {
+    bool is_signed = dtype_kind(t) == DTK_SINT;
+    if (v[1].kind == VAL_CONST && (v[1].as.num.i == 0 || (is_signed && v[1].as.num.i < 0))) {
         elab_error(cx, DIAG_BAD_VALUE, e->list.at[1]->where, "'cdiv' divides by %lld",
                    (long long)v[1].as.num.i);
         return val_bad();
@@ -150,7 +150,7 @@ static value elab_cdiv(elab *cx, const expr *e, value *v, const char *user)
     if (down.kind == VAL_BAD || rest.kind == VAL_BAD)
         return val_bad();
     if (down.kind == VAL_CONST) {
-        down.as.num.i += rest.as.num.i > 0;
+        down.as.num.i += is_signed ? rest.as.num.i > 0 : rest.as.num.i != 0;
         return down;
     }
     value zero = val_int(0);

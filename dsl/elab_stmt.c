@@ -11,6 +11,12 @@ static void name_value(elab *cx, const decl *d, const value *v)
         ir_name(cx->b.fn, v->as.run, d->name);
 }
 
+/* What the kind float means: the dtypes whose dot is f32. */
+static bool is_kernel_float(enum dtype t)
+{
+    return t == DT_F16 || t == DT_BF16 || t == DT_F32;
+}
+
 /* int, bool, float, dtype as the type of a const argument: true when d->type is one of them. */
 static bool bind_kind(elab *cx, const decl *d, value *v, const expr *e)
 {
@@ -20,7 +26,9 @@ static bool bind_kind(elab *cx, const decl *d, value *v, const expr *e)
         return false;
     bool good = v->kind == VAL_CONST && ((kind->id == KIND_INT && v->cls == CLASS_INT) ||
                                          (kind->id == KIND_BOOL && v->cls == CLASS_BOOL));
-    good = good || (v->kind == VAL_DTYPE && (kind->id == KIND_DTYPE || kind->id == KIND_FLOAT));
+    good =
+        good || (v->kind == VAL_DTYPE &&
+                 (kind->id == KIND_DTYPE || (kind->id == KIND_FLOAT && is_kernel_float(v->dtype))));
     if (!good && v->kind != VAL_BAD) {
         elab_error(cx, v->kind == VAL_RUN ? DIAG_NOT_CONSTANT : DIAG_BAD_OPERAND, e->where,
                    "'%s' is a compile-time %s, not %s", d->name, kind->name, val_text(cx, v));

@@ -38,7 +38,7 @@ static ir_type type_argument(elab *cx, const expr *e, const value *v)
     if (v->kind == VAL_TYPE)
         return v->as.type;
     if (v->kind == VAL_DTYPE)
-        return elab_check_supported(cx, v->dtype, e->where) ? type_scalar(v->dtype) : (ir_type){0};
+        return type_scalar(v->dtype);
     diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->where, "a type is needed here, not %s",
                          val_text(cx, v));
     diag_hint(cx->diags, d, "write it as f32[64, 128]");
@@ -211,6 +211,12 @@ value elab_reduce(elab *cx, const expr *e, value *v)
 
 /* ---- dot ---- */
 
+/* Products of wider integers do not belong in an accumulator of 32 bits. */
+static bool has_dot(enum dtype t)
+{
+    return dtype_is_float(t) || t == DT_I32 || (dtype_is_int(t) && dtype_bits(t) < 32);
+}
+
 static bool check_factors(elab *cx, const expr *e, ir_type x, ir_type y)
 {
     const char *a = elab_type_text(cx, x), *b = elab_type_text(cx, y);
@@ -228,9 +234,11 @@ static bool check_factors(elab *cx, const expr *e, ir_type x, ir_type y)
         diag_hint(cx->diags, d, "cast one of them");
         return false;
     }
-    if (x.dtype != DT_F32 && x.dtype != DT_I32) {
-        elab_error(cx, DIAG_BAD_OPERAND, e->where, "'dot' takes f32 or i32, not %s",
-                   dtype_name((enum dtype)x.dtype));
+    if (!has_dot((enum dtype)x.dtype)) {
+        d = elab_error(cx, DIAG_BAD_OPERAND, e->where,
+                       "'dot' takes floats, or integers that i32 can hold, not %s",
+                       dtype_name((enum dtype)x.dtype));
+        diag_hint(cx->diags, d, "cast both to i32, or to a float type");
         return false;
     }
     if (x.shape[1] == y.shape[0])

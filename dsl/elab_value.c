@@ -77,7 +77,9 @@ static const char *const_text(elab *cx, const value *v)
         sb_fmt(&b, "the %s constant ", dtype_name(v->dtype));
     else
         sb_str(&b, "the constant ");
-    if (v->cls == CLASS_INT)
+    if (v->cls == CLASS_INT && v->dtype == DT_U64)
+        sb_fmt(&b, "%llu", (unsigned long long)v->as.num.i);
+    else if (v->cls == CLASS_INT)
         sb_fmt(&b, "%lld", (long long)v->as.num.i);
     else if (v->cls == CLASS_FLOAT)
         sb_float(&b, v->as.num.f, v->dtype == DT_F32);
@@ -163,6 +165,11 @@ static bool does_not_fit(elab *cx, const value *v, enum dtype t, span where)
 
     if (v->cls == CLASS_INT && t == DT_I32)
         diag_hint(cx->diags, d, "write cast(%lld, i64)", (long long)v->as.num.i);
+    else if (v->cls == CLASS_INT && dtype_is_int(t))
+        diag_hint(cx->diags, d, "cast(x, %s) keeps the low bits", dtype_name(t));
+    else if (v->dtype == DT_NONE && dtype_is_float(t))
+        diag_hint(cx->diags, d, "it is beyond the largest %s; write inf, or use a wider type",
+                  dtype_name(t));
     else if (v->cls == CLASS_INT && t == DT_I1)
         diag_hint(cx->diags, d, "write %s", v->as.num.i ? "true" : "false");
     else if (v->cls == CLASS_FLOAT && dtype_is_int(t))
@@ -179,12 +186,12 @@ bool val_const_to(elab *cx, value *v, enum dtype t, span where)
         return does_not_fit(cx, v, t, where);
     if (v->cls == CLASS_INT && dtype_is_int(t) && int_fits(t, v->as.num.i)) {
         v->dtype = t;
-    } else if (dtype_is_float(t)) {
-        if (v->cls == CLASS_INT)
-            v->as.num.f = (double)v->as.num.i;
-        v->as.num = eval_round(t, v->as.num);
-        v->cls = CLASS_FLOAT;
-        v->dtype = t;
+    } else if (dtype_is_float(t) && v->cls != CLASS_BOOL) {
+        double exact = v->cls == CLASS_INT ? (double)v->as.num.i : v->as.num.f;
+        ir_scalar rounded = eval_round(t, (ir_scalar){.f = exact});
+        if (isinf(rounded.f) && !isinf(exact))
+            return does_not_fit(cx, v, t, where);
+        *v = (value){.kind = VAL_CONST, .cls = CLASS_FLOAT, .dtype = t, .as.num = rounded};
     } else {
         return does_not_fit(cx, v, t, where);
     }
@@ -325,20 +332,6 @@ bool elab_unify(elab *cx, value *v, const expr *const *e, int n, const char *use
             return false;
     }
     return true;
-}
-
-bool elab_is_supported(enum dtype t)
-{
-    return t == DT_I1 || t == DT_I32 || t == DT_I64 || t == DT_F32;
-}
-
-bool elab_check_supported(elab *cx, enum dtype t, span where)
-{
-    if (elab_is_supported(t))
-        return true;
-    diag *d = elab_error(cx, DIAG_UNSUPPORTED, where, "%s is not supported yet", dtype_name(t));
-    diag_hint(cx->diags, d, "this version has i1, i32, i64 and f32");
-    return false;
 }
 
 /* ---- shapes ---- */

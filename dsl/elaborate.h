@@ -116,8 +116,6 @@ bool elab_join(elab *cx, ir_val *v, int n, const char *user, span where);
 ir_val val_as(elab *cx, const value *v, ir_type t, const expr *e, const char *user);
 /* Within the limits of a tile? Reports if not. */
 bool elab_check_tile(elab *cx, ir_type t, span where);
-bool elab_is_supported(enum dtype t);
-bool elab_check_supported(elab *cx, enum dtype t, span where);
 
 /* ---- elab_fold.c: arithmetic on constants ---- */
 

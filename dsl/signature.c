@@ -68,7 +68,6 @@ static void read_dtype(reader *r, const expr *e, sig_param *p)
     p->dtype_const = -1;
     if (d && d->kind == DECL_DTYPE) {
         p->dtype = (enum dtype)d->id;
-        elab_check_supported(r->cx, p->dtype, e->where);
     } else if (d && d->kind == DECL_BRACKET && r->sig->cons[d->id].kind == BIND_DTYPE) {
         p->dtype_const = d->id;
     } else {
@@ -76,7 +75,7 @@ static void read_dtype(reader *r, const expr *e, sig_param *p)
                          "a parameter's element type is a dtype, or a compile-time "
                          "parameter that is one");
         if (d && d->kind == DECL_KIND)
-            diag_hint(r->diags, x, "write i1, i32, i64 or f32, or add a parameter [T: float]");
+            diag_hint(r->diags, x, "write a dtype such as f32, or add a parameter [T: float]");
     }
 }
 

@@ -74,6 +74,13 @@ static double round_float(enum dtype t, double x)
     }
 }
 
+/* What an operation gives in t: 16-bit floats are computed in f32, whose result is rounded again.
+ */
+static double round_result(enum dtype t, double x)
+{
+    return round_float(t, t == DT_F64 ? x : (double)(float)x);
+}
+
 static int64_t wrap(enum dtype t, uint64_t x)
 {
     int spare = 64 - width_of[t];
@@ -197,27 +204,11 @@ static double float_max(double x, double y)
     return x > y ? x : y;
 }
 
-/* x * y + z where the product is exact in double: rounded to odd, so that rounding the result once
- * more, to a format of at most 51 bits, gives what one rounding would have given. */
-static double fma_odd(double x, double y, double z)
-{
-    double p = x * y, s = p + z;
-    double back = s - p;
-    double error = (p - (s - back)) + (z - back);
-    uint64_t u = bits_of(s);
-
-    if (!isfinite(s) || error == 0.0 || (u & 1))
-        return s;
-    return from_bits((error > 0) == (s > 0) ? u + 1 : u - 1);
-}
-
 static double float_fma(enum dtype t, const ir_scalar *in, bool exact)
 {
     if (exact || t == DT_F64)
         return fma(in[0].f, in[1].f, in[2].f);
-    if (t == DT_F32)
-        return (double)fmaf((float)in[0].f, (float)in[1].f, (float)in[2].f);
-    return fma_odd(in[0].f, in[1].f, in[2].f);
+    return (double)fmaf((float)in[0].f, (float)in[1].f, (float)in[2].f);
 }
 
 static double eval_unary_float(enum ir_opcode code, double x)
@@ -312,14 +303,6 @@ static int64_t float_to_int(enum dtype to, double x)
     return (int64_t)x;
 }
 
-/* The double nearest to odd (see fma_odd), or, up to 2^53, the value itself. */
-static double int_to_double_odd(uint64_t magnitude)
-{
-    if (magnitude >> 53 && (magnitude & 0x7ff))
-        magnitude = (magnitude & ~0x7ffull) | 0x800;
-    return (double)magnitude;
-}
-
 static double int_to_float(enum dtype from, enum dtype to, int64_t x)
 {
     bool negative = kind_of[from] == DTK_SINT && x < 0;
@@ -328,10 +311,8 @@ static double int_to_float(enum dtype from, enum dtype to, int64_t x)
 
     if (to == DT_F64)
         y = (double)magnitude;
-    else if (to == DT_F32)
-        y = (double)(float)magnitude;
     else
-        y = round_float(to, int_to_double_odd(magnitude));
+        y = round_float(to, (double)(float)magnitude);
     return negative ? -y : y;
 }
 
@@ -343,7 +324,7 @@ static ir_scalar eval_cast(enum dtype from, enum dtype to, ir_scalar x, bool exa
         return (ir_scalar){.i = from_float ? x.f != 0.0 : x.i != 0};
     if (kind_of[to] == DTK_FLOAT) {
         if (from_float)
-            return (ir_scalar){.f = exact ? x.f : round_float(to, x.f)};
+            return (ir_scalar){.f = exact ? x.f : round_result(to, x.f)};
         return (ir_scalar){.f = int_to_float(from, exact ? DT_F64 : to, x.i)};
     }
     if (from_float)
@@ -363,5 +344,5 @@ ir_scalar eval_op(enum ir_opcode code, enum dtype from, enum dtype to, const ir_
     if (is_compare(code))
         return (ir_scalar){.i = eval_compare(code, in[0].f, in[1].f)};
     double y = code == OP_FMA ? float_fma(from, in, exact) : eval_float(code, in);
-    return (ir_scalar){.f = exact ? y : round_float(to, y)};
+    return (ir_scalar){.f = exact ? y : round_result(to, y)};
 }

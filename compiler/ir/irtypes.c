@@ -299,8 +299,8 @@ static bool reduce(const typing *t, bool is_sum)
         y.shape[i] = x.shape[i + 1];
     y.rank--;
     y.shape[y.rank] = 0;
-    if (x.dtype == DT_I1)
-        y.dtype = DT_I32;
+    if (is_sum)
+        y.dtype = (uint8_t)dtype_sum((enum dtype)x.dtype);
     return give(t, y.rank ? y : type_scalar(y.dtype));
 }
 

@@ -56,6 +56,15 @@ enum dtype dtype_accumulator(enum dtype t)
     return dtype_is_float(t) ? DT_F32 : DT_I32;
 }
 
+enum dtype dtype_sum(enum dtype t)
+{
+    const dtype_row *row = row_of(t);
+
+    if (row->kind == DTK_FLOAT || row->bits >= 32)
+        return t;
+    return row->kind == DTK_UINT ? DT_U32 : DT_I32;
+}
+
 ir_type type_scalar(enum dtype t)
 {
     return (ir_type){.kind = TYPE_SCALAR, .dtype = (uint8_t)t};

@@ -36,6 +36,8 @@ static inline bool dtype_is_int(enum dtype t)
 }
 /* What dot accumulates in: f32 for f16, bf16, f32; f64 for f64; i32 for integers. */
 enum dtype dtype_accumulator(enum dtype t);
+/* What a sum of t gives: i1 and integers narrower than 32 bits widen to i32 or u32. */
+enum dtype dtype_sum(enum dtype t);
 
 enum type_kind { TYPE_NONE, TYPE_SCALAR, TYPE_TILE, TYPE_VIEW, TYPE_BUFFER, TYPE_MBAR, TYPE_TOKEN };
 

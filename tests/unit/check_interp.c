@@ -195,6 +195,8 @@ START_TEST(elements_of_every_dtype)
         {DT_U32, 0xffffffff, 4294967295.0},
         {DT_I64, 0xffffffffffffff00, -256},
         {DT_U64, 0x8000000000000000, 9223372036854775808.0},
+        {DT_F16, 0x0000, 0.0},
+        {DT_F16, 0x8000, -0.0},
         {DT_F16, 0x3c01, 1.0009765625},
         {DT_F16, 0x0001, 0x1p-24},
         {DT_F16, 0x83ff, -0x1.ff8p-15},

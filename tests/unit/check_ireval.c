@@ -141,13 +141,16 @@ START_TEST(casts_between_integers_wrap)
 }
 END_TEST
 
-START_TEST(casts_from_integers_round_once)
+START_TEST(casts_from_integers_round)
 {
     /* Just above the middle of two floats; in double it would look like the middle. */
     ck_assert_double_eq(cast_int(DT_I64, DT_F32, 0x4000004000000001), 0x1.000002p62);
     ck_assert_double_eq(cast_int(DT_I64, DT_F32, -0x4000004000000001), -0x1.000002p62);
-    ck_assert_double_eq(cast_int(DT_I64, DT_BF16, 0x4040000000000001), 0x1.02p62);
-    ck_assert_double_eq(cast_int(DT_I64, DT_BF16, 0x4040000000000000), 0x1p62);
+    /* To 16 bits through f32, which makes a middle of the first. */
+    ck_assert_double_eq(cast_int(DT_I64, DT_BF16, 0x4040000000000001), 0x1p62);
+    ck_assert_double_eq(cast_int(DT_I64, DT_BF16, 0x4040008000000000), 0x1.02p62);
+    ir_scalar in[3] = {{.f = 0x1.01p0 + 0x1p-40}};
+    ck_assert_double_eq(eval_op(OP_CAST, DT_F64, DT_BF16, in, false).f, 1.0);
     ck_assert_double_eq(cast_int(DT_U64, DT_F64, -1), 0x1p64);
     ck_assert_double_eq(cast_int(DT_I32, DT_F16, 65520), (double)INFINITY);
     ck_assert_double_eq(cast_int(DT_I32, DT_F16, 65519), 65504.0);
@@ -226,10 +229,11 @@ END_TEST
 
 START_TEST(fma_rounds_once)
 {
+    /* of 16 bits: that of f32, then to 16 bits; 315 lies in the middle */
     ck_assert_double_eq(float_op(OP_FMA, DT_BF16, 15, 21, 0x1p-100), 316);
-    ck_assert_double_eq(float_op(OP_FMA, DT_BF16, 15, 21, -0x1p-100), 314);
-    ck_assert_double_eq(float_op(OP_FMA, DT_BF16, -15, 21, 0x1p-100), -314);
-    ck_assert_double_eq(float_op(OP_FMA, DT_BF16, 15, 21, 0), 316);
+    ck_assert_double_eq(float_op(OP_FMA, DT_BF16, 15, 21, -0x1p-100), 316);
+    ck_assert_double_eq(float_op(OP_FMA, DT_BF16, 15, 21, -0x1p-14), 314);
+    ck_assert_double_eq(float_op(OP_FMA, DT_F16, 255, 257, 0x1p-12), (double)INFINITY);
     float e = 0x1p-13f;
     ck_assert_double_eq(float_op(OP_FMA, DT_F32, 1 + e, 1 + e, -1), (double)fmaf(1 + e, 1 + e, -1));
     ck_assert_double_eq(float_op(OP_FMA, DT_F64, 1 + 0x1p-40, 1 - 0x1p-40, -1), -0x1p-80);
@@ -276,7 +280,7 @@ Suite *test_suite(void)
     tcase_add_test(ints, narrow_types_agree_with_wide_ones);
     tcase_add_test(ints, casts_to_integers_saturate);
     tcase_add_test(ints, casts_between_integers_wrap);
-    tcase_add_test(ints, casts_from_integers_round_once);
+    tcase_add_test(ints, casts_from_integers_round);
     tcase_add_test(floats, f16_rounds_to_nearest_even);
     tcase_add_test(floats, bf16_rounds_to_nearest_even);
     tcase_add_test(floats, f32_results_round_once);

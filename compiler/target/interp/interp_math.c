@@ -13,6 +13,8 @@ static ir_scalar lowest_running_max(enum dtype t, const ir_scalar *in, bool exac
     low.f = top.f - 8.0;
     if (!exact)
         low = eval_round(t, low);
+    if (low.f < top.f - 8.0) /* 16-bit floats are coarse */
+        low = top;
     return low.f < in[0].f ? in[0] : low;
 }
 

@@ -25,7 +25,7 @@ static uint16_t half_from_double(double x)
     if (isinf(x))
         return (uint16_t)(sign | 0x7c00);
     double fraction = frexp(fabs(x), &exponent); /* [0.5, 1) or 0 */
-    if (exponent < -13) /* subnormal, or zero */
+    if (exponent < -13 || x == 0.0) /* subnormal, or zero */
         return (uint16_t)(sign | (unsigned)ldexp(fabs(x), 24));
     return (uint16_t)(sign | ((unsigned)(exponent + 14) << 10) |
                       ((unsigned)ldexp(fraction, 11) & 1023));
