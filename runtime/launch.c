@@ -3,6 +3,7 @@
 #include "runtime/clock.h"
 #include "runtime/launch.h"
 #include "runtime/lower.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- workspaces: one block a launch, kept by the device between launches ----------------------
@@ -155,7 +156,21 @@ static tw_status take_workspaces(launch_state *l)
     return workspace_take(l->exe->device, total ? total : PART, &l->work);
 }
 
-__extension__ typedef _Float16 half;
+/* x is one of the values that f16 has. */
+static uint64_t half_bits(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    uint64_t sign = bits >> 63 << 15;
+    if (isnan(x))
+        return sign | 0x7e00;
+    if (isinf(x))
+        return sign | 0x7c00;
+    if (fabs(x) < 0x1p-14) /* subnormal: a multiple of 2^-24 */
+        return sign | (uint64_t)(fabs(x) * 0x1p24);
+    return sign | ((bits >> 52 & 0x7ff) - 1023 + 15) << 10 | (bits >> 42 & 0x3ff);
+}
 
 /* The bits of a scalar in its dtype, as the entry reads them from the low bytes of its slot. */
 uint64_t scalar_bits(enum dtype t, ir_scalar v)
@@ -173,12 +188,8 @@ uint64_t scalar_bits(enum dtype t, ir_scalar v)
         return f32;
     case DT_BF16:
         return f32 >> 16; /* v is a bf16 already */
-    case DT_F16: {
-        half h = (half)v.f;
-        uint16_t f16;
-        memcpy(&f16, &h, sizeof f16);
-        return f16;
-    }
+    case DT_F16:
+        return half_bits(v.f);
     case DT_I1:
     case DT_I8:
     case DT_I16:
