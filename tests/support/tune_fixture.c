@@ -104,3 +104,14 @@ tw_kernel *fake_inout_kernel(void)
                 "{ let at = program_id(0) * BLOCK; "
                 "store(y[at :+ BLOCK], load(y[at :+ BLOCK]) + 1.0); }\n");
 }
+
+tw_kernel *fake_odd_kernel(void)
+{
+    return load(
+        "kernel fake_odd(x: f32[N], out y: f32[N])\n"
+        "tune BLOCK in {64, 4194304, 128}\n"
+        "grid (cdiv(N, BLOCK))\n"
+        "{ let id = program_id(0), at = id * BLOCK;\n"
+        "  if (BLOCK != 128 || id < 16) store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + 1.0);\n"
+        "}\n");
+}

@@ -24,6 +24,9 @@ tw_device *fake_open(double (*cost)(int64_t programs));
 tw_kernel *fake_kernel(void);
 /* The same, updating y in place: y += 1. */
 tw_kernel *fake_inout_kernel(void);
+/* y = x + 1, tune BLOCK in {64, 4194304, 128}: the second is too large a tile, and programs from
+ * the 16th on store nothing with BLOCK = 128. */
+tw_kernel *fake_odd_kernel(void);
 #define FAKE_N 4096
 
 #endif

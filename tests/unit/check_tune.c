@@ -164,6 +164,24 @@ START_TEST(wrong_results_do_not_win)
 }
 END_TEST
 
+/* What the one before wrote must not stand in for what this one does not write. */
+START_TEST(missing_writes_and_impossible_tiles_do_not_win)
+{
+    tw_tune_report *r = NULL;
+
+    use_kernel(fake_odd_kernel());
+    RT_OK(tune(NULL, &r));
+    ck_assert_uint_eq(tw_tune_report_count(r), 3);
+    ck_assert(starts_with(winner_of(r)->config, "BLOCK=64"));
+    ck_assert_int_eq(trial_of(r, "BLOCK=128")->state, TW_TRIAL_WRONG);
+    ck_assert_ptr_nonnull(strstr(trial_of(r, "BLOCK=128")->reason, "y[2048] is nan, not 3"));
+    const tw_trial *huge = trial_of(r, "BLOCK=4194304");
+    ck_assert(huge->state == TW_TRIAL_FAILED || huge->state == TW_TRIAL_PRUNED);
+    ck_assert_msg(strstr(huge->reason, "4194304") != NULL, "%s", huge->reason);
+    tw_tune_report_destroy(r);
+}
+END_TEST
+
 START_TEST(a_wrong_default_is_an_error)
 {
     fake.wrong_at = FAKE_N / 64;
@@ -461,6 +479,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_restricted_search_stays_within);
     tcase_add_test(t, a_restricted_winner_replaces_no_better_one);
     tcase_add_test(t, wrong_results_do_not_win);
+    tcase_add_test(t, missing_writes_and_impossible_tiles_do_not_win);
     tcase_add_test(t, a_wrong_default_is_an_error);
     tcase_add_test(t, failing_candidates_are_recorded);
     tcase_add_test(t, times_that_are_none_never_win);
