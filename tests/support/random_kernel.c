@@ -298,7 +298,7 @@ static void put_control(writer *w)
     put(w, "%*svar v%d = v%d;\n", pad, "", var, x.id);
     switch (below(w, 3)) {
     case 0:
-        put(w, "%*sfor i%d in range(n + %d, %d, %d) {\n", pad, "", var, below(w, 3), below(w, 5),
+        put(w, "%*sfor t%d in range(n + %d, %d, %d) {\n", pad, "", var, below(w, 3), below(w, 5),
             1 + below(w, 2));
         break;
     case 1:
