@@ -1,37 +1,18 @@
 /* One walk in text order gives every integer value a range, a divisor and, while nothing can wrap,
- * a linear form. Intervals are computed without wrapping; a result that its type may not hold is
- * then anything of that type, and stands for itself in forms. */
+ * a linear form (facts_draft.c has the arithmetic). Intervals are computed without wrapping; a
+ * result that its type may not hold is then anything of that type, and stands for itself in forms.
+ */
 #include "compiler/passes/facts.h"
 #include "compiler/base/check.h"
-#include "compiler/passes/facts_core.h"
+#include "compiler/passes/facts_draft.h"
+
+enum { ALL_STEPS = 100000 }; /* some 15 ms; attention_fwd takes 200 */
 
 typedef struct walk {
     facts *f;
     const ir_fn *fn, *launch;
     uint32_t *node_of;
 } walk;
-
-/* A value being described, before its type is asked whether it holds it. */
-typedef struct draft {
-    wide lo, hi;
-    int64_t multiple;
-    bool has_form;
-    form lin;
-} draft;
-
-bool dtype_bounds(enum dtype t, int64_t *lo, int64_t *hi)
-{
-    int bits = dtype_bits(t);
-    bool is_signed = dtype_kind(t) == DTK_SINT;
-
-    *lo = is_signed ? -(int64_t)(UINT64_MAX >> (65 - bits)) - 1 : 0;
-    *hi = (int64_t)(UINT64_MAX >> ((is_signed ? 65 : 64) - bits));
-    if (t != DT_U64)
-        return true;
-    *lo = INT64_MIN;
-    *hi = INT64_MAX;
-    return false;
-}
 
 static bool is_integer(ir_type t)
 {
@@ -105,13 +86,6 @@ bool form_divisible(const facts *f, const form *x, int64_t s)
     return true;
 }
 
-static int64_t power_of_two_in(int64_t x)
-{
-    uint64_t u = (uint64_t)x, bit = u & (0 - u);
-
-    return bit && !(bit >> 62) ? (int64_t)bit : (int64_t)1 << 62;
-}
-
 static void narrow_by_form(const walk *w, draft *d, const ir_type *t)
 {
     wide lo = form_min(w->f, &d->lin, t), hi = form_max(w->f, &d->lin, t);
@@ -125,7 +99,7 @@ static void forget_wrapped(draft *d, enum dtype t, int64_t lo, int64_t hi)
 {
     int64_t modulus = (int64_t)1 << (dtype_bits(t) < 62 ? dtype_bits(t) : 62);
 
-    d->multiple = gcd_of(power_of_two_in(d->multiple), modulus);
+    d->multiple = gcd_of(draft_power_of_two(d->multiple), modulus);
     d->has_form = false;
     d->lo = lo;
     d->hi = hi;
@@ -181,278 +155,61 @@ static void describe(const walk *w, ir_val v, draft d)
     store_fact(w, w->node_of[v], &d);
 }
 
-static draft anything(enum dtype t)
-{
-    draft d = {.multiple = 1};
-    int64_t lo, hi;
-
-    dtype_bounds(t, &lo, &hi);
-    d.lo = lo;
-    d.hi = hi;
-    return d;
-}
-
-static draft between(wide lo, wide hi)
-{
-    return (draft){.lo = lo, .hi = hi, .multiple = 1};
-}
-
 static draft operand(const walk *w, ir_val v)
 {
     uint32_t node = w->node_of[v];
     const fact *x = &w->f->node.at[node];
 
     if (!node)
-        return between(INT64_MIN, INT64_MAX);
+        return draft_between(INT64_MIN, INT64_MAX);
     draft d = {.lo = x->lo, .hi = x->hi, .multiple = x->multiple};
     d.has_form = form_of_node(w->f, node, &d.lin);
     return d;
 }
 
-static bool is_const(const draft *d)
-{
-    return d->lo == d->hi;
-}
-
-/* ---- arithmetic ------------------------------------------------------------------------------ */
-
-static draft combined(int64_t a, const draft *x, int64_t b, const draft *y)
-{
-    draft d = {.multiple = gcd_of(x->multiple, y->multiple)};
-
-    d.lo = a * (a > 0 ? x->lo : x->hi) + b * (b > 0 ? y->lo : y->hi);
-    d.hi = a * (a > 0 ? x->hi : x->lo) + b * (b > 0 ? y->hi : y->lo);
-    d.has_form = x->has_form && y->has_form && form_combine(&d.lin, a, &x->lin, b, &y->lin);
-    return d;
-}
-
-static wide least_of(const wide v[4])
-{
-    wide m = v[0];
-
-    for (int i = 1; i < 4; i++)
-        m = v[i] < m ? v[i] : m;
-    return m;
-}
-
-static draft product(const draft *x, const draft *y)
-{
-    const wide p[4] = {x->lo * y->lo, x->lo * y->hi, x->hi * y->lo, x->hi * y->hi};
-    const wide n[4] = {-p[0], -p[1], -p[2], -p[3]};
-    draft d = between(least_of(p), -least_of(n));
-    const draft *factor = is_const(y) ? y : x, *other = is_const(y) ? x : y;
-    form zero = form_const(0);
-
-    if (__builtin_mul_overflow(x->multiple, y->multiple, &d.multiple))
-        d.multiple = x->multiple;
-    d.has_form = is_const(factor) && other->has_form &&
-                 form_combine(&d.lin, (int64_t)factor->lo, &other->lin, 0, &zero);
-    return d;
-}
-
-static wide magnitude(const draft *x)
-{
-    wide a = x->lo < 0 ? -x->lo : x->lo, b = x->hi < 0 ? -x->hi : x->hi;
-
-    return a > b ? a : b;
-}
-
-static wide smaller(wide x, wide y)
-{
-    return x < y ? x : y;
-}
-
-static wide greater(wide x, wide y)
-{
-    return x > y ? x : y;
-}
-
-/* All coefficients are multiples of c: the quotient without a rest. */
-static bool divide_form(form *r, const form *x, int64_t c)
-{
-    if (c == INT64_MIN || c == -1 || x->c % c)
-        return false;
-    *r = *x;
-    r->c /= c;
-    for (uint32_t i = 0; i < x->n; i++) {
-        if (x->at[i].k % c)
-            return false;
-        r->at[i].k /= c;
-    }
-    return true;
-}
-
-static draft quotient(const draft *x, const draft *y)
-{
-    int64_t c = (int64_t)y->lo;
-
-    if (!is_const(y) || c == 0) { /* x / 0 = 0 */
-        wide m = magnitude(x);
-        bool natural = x->lo >= 0 && y->lo >= 0;
-        return between(natural ? 0 : -m, natural && y->lo > 0 ? x->hi / y->lo : m);
-    }
-    draft d = between(smaller(x->lo / c, x->hi / c), greater(x->lo / c, x->hi / c));
-    if (c == -1)
-        d.multiple = x->multiple;
-    else if (x->multiple % c == 0)
-        d.multiple = x->multiple / c;
-    d.has_form = x->has_form && divide_form(&d.lin, &x->lin, c);
-    return d;
-}
-
-static draft remainder_of(const walk *w, const draft *x, const draft *y)
-{
-    wide m = magnitude(x), below = magnitude(y) - 1;
-
-    if (is_const(y) && y->lo > 0 && x->has_form && x->lo >= 0 && x->hi < y->lo)
-        return *x;
-    if (is_const(y) && y->lo > 0 && x->has_form && form_divisible(w->f, &x->lin, (int64_t)y->lo))
-        return between(0, 0);
-    if (y->lo > 0 || y->hi < 0)
-        m = smaller(m, below);
-    draft d = between(x->lo < 0 ? -m : 0, x->hi > 0 ? m : 0);
-    d.multiple = is_const(y) ? gcd_of(x->multiple, y->multiple) : 1;
-    return d;
-}
-
-static draft shifted_right(const draft *x, const draft *y, int bits)
-{
-    if (!is_const(y) || y->lo < 0 || y->lo >= bits)
-        return x->lo >= 0 ? between(0, x->hi) : between(smaller(x->lo, -1), greater(x->hi, 0));
-    return between(x->lo >> (int)y->lo, x->hi >> (int)y->lo);
-}
-
-static draft shifted_left(const draft *x, const draft *y, int bits, enum dtype t)
-{
-    draft factor;
-
-    if (!is_const(y) || y->lo < 0 || y->lo >= bits || y->lo > 61)
-        return anything(t);
-    int64_t power = (int64_t)1 << (int)y->lo;
-    factor = between(power, power);
-    factor.multiple = power;
-    return product(x, &factor);
-}
-
-static draft both_bits(const draft *x, const draft *y, enum dtype t)
-{
-    draft d = anything(t);
-
-    if (x->lo >= 0)
-        d = between(0, y->lo >= 0 ? smaller(x->hi, y->hi) : x->hi);
-    else if (y->lo >= 0)
-        d = between(0, y->hi);
-    int64_t a = power_of_two_in(x->multiple), b = power_of_two_in(y->multiple);
-    d.multiple = a > b ? a : b;
-    return d;
-}
-
-static draft any_bits(const draft *x, const draft *y, enum dtype t)
-{
-    draft d = anything(t);
-    wide top = 1;
-
-    if (x->lo >= 0 && y->lo >= 0) {
-        while (top <= greater(x->hi, y->hi))
-            top *= 2;
-        d = between(0, top - 1);
-    }
-    d.multiple = gcd_of(power_of_two_in(x->multiple), power_of_two_in(y->multiple));
-    return d;
-}
-
-/* One of the two, whichever it is. */
-static draft either(const draft *x, const draft *y)
-{
-    draft d = between(smaller(x->lo, y->lo), greater(x->hi, y->hi));
-
-    d.multiple = gcd_of(x->multiple, y->multiple);
-    d.has_form = x->has_form && y->has_form && form_equal(&x->lin, &y->lin);
-    d.lin = x->lin;
-    return d;
-}
-
-static draft extreme(enum ir_opcode code, const draft *x, const draft *y)
-{
-    bool is_max = code == OP_MAX;
-
-    if (is_max ? x->lo >= y->hi : x->hi <= y->lo)
-        return *x;
-    if (is_max ? y->lo >= x->hi : y->hi <= x->lo)
-        return *y;
-    draft d = either(x, y);
-    d.lo = is_max ? greater(x->lo, y->lo) : smaller(x->lo, y->lo);
-    d.hi = is_max ? greater(x->hi, y->hi) : smaller(x->hi, y->hi);
-    return d;
-}
-
-static draft absolute(const draft *x)
-{
-    draft zero = between(0, 0);
-
-    zero.has_form = true;
-    zero.multiple = 0;
-    if (x->lo >= 0)
-        return *x;
-    if (x->hi <= 0)
-        return combined(-1, x, 1, &zero);
-    draft d = between(0, magnitude(x));
-    d.multiple = x->multiple;
-    return d;
-}
-
-static draft constant(int64_t c)
-{
-    draft d = between(c, c);
-
-    d.multiple = c;
-    d.has_form = true;
-    d.lin = form_const(c);
-    return d;
-}
+/* ---- arithmetic and shapes --------------------------------------------------------------------
+ */
 
 static draft arithmetic(const walk *w, const ir_op *op)
 {
     draft x = operand(w, op->args[0]);
-    draft y = op->nargs > 1 ? operand(w, op->args[1]) : constant(0);
+    draft y = op->nargs > 1 ? operand(w, op->args[1]) : draft_constant(0);
     enum dtype t = ir_type_of(w->fn, op->res).dtype;
-    draft one = constant(1), zero = constant(0);
+    draft one = draft_constant(1), zero = draft_constant(0);
 
     switch ((int)op->code) {
     case OP_ADD:
-        return combined(1, &x, 1, &y);
+        return draft_combine(1, &x, 1, &y);
     case OP_SUB:
-        return combined(1, &x, -1, &y);
+        return draft_combine(1, &x, -1, &y);
     case OP_NEG:
-        return combined(-1, &x, 1, &zero);
+        return draft_combine(-1, &x, 1, &zero);
     case OP_NOT:
-        return dtype_kind(t) == DTK_SINT ? combined(-1, &x, -1, &one) : anything(t);
+        return dtype_kind(t) == DTK_SINT ? draft_combine(-1, &x, -1, &one) : draft_any(t);
     case OP_MUL:
-        return product(&x, &y);
+        return draft_product(&x, &y);
     case OP_DIV:
-        return quotient(&x, &y);
+        return draft_quotient(&x, &y);
     case OP_REM:
-        return remainder_of(w, &x, &y);
+        return draft_remainder(w->f, &x, &y);
     case OP_SHL:
-        return shifted_left(&x, &y, dtype_bits(t), t);
+        return draft_shift_left(&x, &y, dtype_bits(t), t);
     case OP_SHR:
-        return shifted_right(&x, &y, dtype_bits(t));
+        return draft_shift_right(&x, &y, dtype_bits(t));
     case OP_AND:
-        return both_bits(&x, &y, t);
+        return draft_and(&x, &y, t);
     case OP_OR:
     case OP_XOR:
-        return any_bits(&x, &y, t);
+        return draft_or(&x, &y, t);
     case OP_MAX:
     case OP_MIN:
-        return extreme(op->code, &x, &y);
+        return draft_extreme(op->code, &x, &y);
     case OP_ABS:
-        return absolute(&x);
+        return draft_absolute(&x);
     default:
-        return anything(t);
+        return draft_any(t);
     }
 }
-
-/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* The form of the operand with each axis renamed as the op does; false when it cannot be said. */
 static bool rename_axes(const walk *w, const ir_op *op, form *x)
@@ -494,12 +251,12 @@ static draft reduced(const walk *w, const ir_op *op)
     int64_t n = ir_type_of(w->fn, op->args[0]).shape[op->attr[0].i];
     bool is_sum = op->code == OP_REDUCE_SUM;
 
-    return is_sum ? between(n * x.lo, n * x.hi) : between(x.lo, x.hi);
+    return is_sum ? draft_between(n * x.lo, n * x.hi) : draft_between(x.lo, x.hi);
 }
 
 static draft counted(const walk *w, const ir_op *op)
 {
-    draft d = between(op->attr[0].i, op->attr[0].i + ir_type_of(w->fn, op->res).shape[0] - 1);
+    draft d = draft_between(op->attr[0].i, op->attr[0].i + ir_type_of(w->fn, op->res).shape[0] - 1);
 
     d.multiple = op->attr[0].i;
     d.has_form = true;
@@ -522,7 +279,7 @@ static void describe_program(walk *w, const ir_op *op)
         w->node_of[op->res] = seen[axis];
         return;
     }
-    describe(w, op->res, between(is_id ? 0 : 1, is_id ? INT32_MAX - 1 : INT32_MAX));
+    describe(w, op->res, draft_between(is_id ? 0 : 1, is_id ? INT32_MAX - 1 : INT32_MAX));
     seen[axis] = w->node_of[op->res];
     facts_bound_program(f, w->launch, (int)axis);
 }
@@ -536,7 +293,7 @@ static draft described(const walk *w, const ir_op *op)
 
     switch ((int)op->code) {
     case OP_CONST_INT:
-        return constant(op->attr[0].i);
+        return draft_constant(op->attr[0].i);
     case OP_ARANGE:
         return counted(w, op);
     case OP_SPLAT:
@@ -546,18 +303,18 @@ static draft described(const walk *w, const ir_op *op)
     case OP_RESHAPE:
         return rearranged(w, op);
     case OP_CAST:
-        return w->node_of[op->args[0]] && t != DT_I1 ? operand(w, op->args[0]) : anything(t);
+        return w->node_of[op->args[0]] && t != DT_I1 ? operand(w, op->args[0]) : draft_any(t);
     case OP_WHERE:
         x = operand(w, op->args[1]);
         y = operand(w, op->args[2]);
-        return either(&x, &y);
+        return draft_either(&x, &y);
     case OP_REDUCE_MAX:
     case OP_REDUCE_MIN:
     case OP_REDUCE_SUM:
         return reduced(w, op);
     default:
         return (op_info(op->code)->traits & OPT_EWISE) && t != DT_I1 ? arithmetic(w, op)
-                                                                     : anything(t);
+                                                                     : draft_any(t);
     }
 }
 
@@ -568,15 +325,16 @@ static void describe_counter(const walk *w, const ir_op *op)
 {
     draft lo = operand(w, op->args[0]), hi = operand(w, op->args[1]),
           step = operand(w, op->args[2]);
-    draft d = between(smaller(lo.lo, hi.lo + 1), greater(lo.hi, hi.hi - 1));
-    draft way = combined(1, &hi, -1, &lo);
+    draft d = draft_between(wide_min(lo.lo, hi.lo + 1), wide_max(lo.hi, hi.hi - 1));
+    draft way = draft_combine(1, &hi, -1, &lo);
     int64_t stride = (int64_t)step.lo;
 
     if (step.lo >= 0)
-        d = between(lo.lo, hi.hi - 1);
+        d = draft_between(lo.lo, hi.hi - 1);
     else if (step.hi <= 0)
-        d = between(hi.lo + 1, lo.hi);
-    if (is_const(&step) && stride > 0 && way.has_form && form_divisible(w->f, &way.lin, stride))
+        d = draft_between(hi.lo + 1, lo.hi);
+    if (draft_is_const(&step) && stride > 0 && way.has_form &&
+        form_divisible(w->f, &way.lin, stride))
         d.hi = hi.hi - stride;
     d.multiple = gcd_of(lo.multiple, step.multiple);
     describe(w, op->regions[0]->arg, d);
@@ -586,7 +344,7 @@ static void describe_anything(const walk *w, ir_val first, uint32_t n)
 {
     for (ir_val v = first; v < first + n; v++) {
         if (is_integer(ir_type_of(w->fn, v)))
-            describe(w, v, anything(ir_type_of(w->fn, v).dtype));
+            describe(w, v, draft_any(ir_type_of(w->fn, v).dtype));
     }
 }
 
@@ -597,7 +355,7 @@ static void describe_if(const walk *w, const ir_op *op)
             continue;
         draft x = operand(w, op->regions[0]->last->args[i]);
         draft y = operand(w, op->regions[1]->last->args[i]);
-        describe(w, op->res + i, either(&x, &y));
+        describe(w, op->res + i, draft_either(&x, &y));
     }
 }
 
@@ -636,7 +394,8 @@ static void describe_parameters(walk *w)
         ir_val v = w->fn->body->arg + i;
         if (w->node_of[v] || !is_integer(p->type))
             continue;
-        describe(w, v, p->kind == PARAM_DIM ? between(0, INT32_MAX) : anything(p->type.dtype));
+        describe(w, v,
+                 p->kind == PARAM_DIM ? draft_between(0, INT32_MAX) : draft_any(p->type.dtype));
     }
 }
 
@@ -689,6 +448,8 @@ facts *facts_compute(arena *a, const ir_fn *fn)
     vec_push(&f->node, a, (fact){0});
     f->of_kernel = w.node_of = ARENA_ARRAY(a, uint32_t, fn->values.n);
     f->truth = ARENA_ARRAY(a, int8_t, fn->values.n);
+    f->steps_left = ARENA_NEW(a, int);
+    *f->steps_left = ALL_STEPS;
     for (uint32_t i = 0; i < fn->values.n; i++)
         f->truth[i] = TRUTH_NEW;
     describe_parameters(&w);
@@ -710,5 +471,5 @@ int64_t facts_divisor(const facts *f, ir_val v)
 {
     uint32_t node = f->of_kernel[v];
 
-    return node ? power_of_two_in(f->node.at[node].multiple) : 1;
+    return node ? draft_power_of_two(f->node.at[node].multiple) : 1;
 }

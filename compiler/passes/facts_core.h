@@ -31,7 +31,8 @@ struct facts {
     uint32_t program_id[3], num_programs[3]; /* nodes, one for all ops of an axis; 0 = not seen */
     VEC(form) known;                         /* each is <= 0 in every program */
     VEC(divides) divided;
-    int8_t *truth; /* of each kernel value: facts_truth, or TRUTH_NEW */
+    int8_t *truth;   /* of each kernel value: facts_truth, or TRUTH_NEW */
+    int *steps_left; /* of proofs, for all questions together: bounds the time of a huge kernel */
 };
 enum { TRUTH_NEW = 2 };
 

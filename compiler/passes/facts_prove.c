@@ -461,7 +461,8 @@ static void assume_place(prover *p, const ir_op *at)
 
 bool prove_not_positive(const facts *f, const form *x, const ir_type *shape, const ir_op *at)
 {
-    prover p = {.f = f, .shape = shape, .budget = BUDGET};
+    int budget = *f->steps_left < BUDGET ? *f->steps_left : BUDGET;
+    prover p = {.f = f, .shape = shape, .budget = budget};
 
     if (form_max(f, x, shape) <= 0)
         return true;
@@ -470,7 +471,9 @@ bool prove_not_positive(const facts *f, const form *x, const ir_type *shape, con
     p.nknown = p.npath;
     for (uint32_t i = 0; i < f->known.n && p.nknown < MAX_KNOWN; i++)
         p.known[p.nknown++] = &f->known.at[i];
-    return prove(&p, x);
+    bool ok = prove(&p, x);
+    *f->steps_left -= budget - (p.budget > 0 ? p.budget : 0);
+    return ok;
 }
 
 /* ---- truth ----------------------------------------------------------------------------------- */
