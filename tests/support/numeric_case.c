@@ -1,4 +1,5 @@
 #include "tests/support/numeric_case.h"
+#include "tests/support/numeric_dtype.h"
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
@@ -87,7 +88,13 @@ int64_t num_below(num_random *r, int64_t n)
 
 /* ---- tensors ---- */
 
-static const uint32_t poison = 0x7fc5a5a5;
+/* A NaN of f32 and, by its upper half, of f16 and bf16. Narrower elements repeat that half. */
+static const uint32_t poison = 0x7fc57fc5;
+
+static size_t element_bytes(const num_tensor *t)
+{
+    return (size_t)t->type->bits / 8;
+}
 
 static void dense_strides(num_tensor *t, const int *order, int64_t inner, int64_t row_gap)
 {
@@ -137,7 +144,7 @@ static void describe(num_tensor *t)
     t->dl = (DLTensor){.data = t->base,
                        .device = {kDLCPU, 0},
                        .ndim = t->rank,
-                       .dtype = {kDLFloat, 32, 1},
+                       .dtype = {t->type->code, (uint8_t)t->type->bits, 1},
                        .shape = t->extent,
                        .strides = t->stride};
 }
@@ -150,14 +157,15 @@ static void poison_all(num_tensor *t)
         memcpy(p, &poison, sizeof poison);
 }
 
-void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
-               enum num_layout layout, enum num_place place)
+void num_alloc_as(num_tensor *t, const char *name, const num_dtype *type, int rank,
+                  const int64_t *extent, enum num_layout layout, enum num_place place)
 {
-    *t = (num_tensor){.name = name, .rank = rank, .page = (size_t)sysconf(_SC_PAGESIZE)};
+    *t = (num_tensor){
+        .name = name, .type = type, .rank = rank, .page = (size_t)sysconf(_SC_PAGESIZE)};
     memcpy(t->extent, extent, (size_t)rank * sizeof *extent);
     set_strides(t, layout);
 
-    size_t bytes = (size_t)span_of(t) * sizeof(float);
+    size_t bytes = (size_t)span_of(t) * element_bytes(t);
     size_t usable = (bytes + 16 + t->page - 1) / t->page * t->page;
     t->map_bytes = usable + 2 * t->page;
     t->map = mmap(NULL, t->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -170,6 +178,12 @@ void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
     t->base = (float *)(void *)at;
     poison_all(t);
     describe(t);
+}
+
+void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
+               enum num_layout layout, enum num_place place)
+{
+    num_alloc_as(t, name, num_dtype_named("f32"), rank, extent, layout, place);
 }
 
 void num_free(num_tensor *t)
@@ -186,21 +200,37 @@ int64_t num_elements(const num_tensor *t)
     return n;
 }
 
-float *num_at(const num_tensor *t, int64_t i)
+/* In elements from the base. */
+static int64_t place_of(const num_tensor *t, int64_t i)
 {
-    float *p = t->base;
+    int64_t place = 0;
 
     for (int d = t->rank - 1; d >= 0; d--) {
-        p += i % t->extent[d] * t->stride[d];
+        place += i % t->extent[d] * t->stride[d];
         i /= t->extent[d];
     }
-    return p;
+    return place;
+}
+
+float *num_at(const num_tensor *t, int64_t i)
+{
+    return t->base + place_of(t, i);
+}
+
+double num_value_at(const num_tensor *t, int64_t i)
+{
+    return num_get(t->type, t->base, place_of(t, i)).f;
+}
+
+void num_set_at(const num_tensor *t, int64_t i, double v)
+{
+    num_put(t->type, t->base, place_of(t, i), (num_value){.f = num_round(t->type, v)});
 }
 
 void num_fill(num_tensor *t, num_random *r, double sigma)
 {
     for (int64_t i = 0, n = num_elements(t); i < n; i++)
-        *num_at(t, i) = (float)(sigma * num_normal(r));
+        num_set_at(t, i, sigma * num_normal(r));
 }
 
 void num_protect(num_tensor *t)
@@ -212,16 +242,16 @@ void num_protect(num_tensor *t)
  * written still does too, which the comparison reports. */
 bool num_padding_intact(const num_tensor *t)
 {
-    size_t cells = (t->map_bytes - 2 * t->page) / sizeof poison;
-    const float *first = (const float *)(const void *)(t->map + t->page);
+    size_t size = element_bytes(t), cells = (t->map_bytes - 2 * t->page) / size;
+    const unsigned char *first = t->map + t->page, *base = (const unsigned char *)t->base;
     unsigned char *is_element = calloc(cells, 1);
     bool intact = true;
 
     ck_assert_ptr_nonnull(is_element);
     for (int64_t i = 0, n = num_elements(t); i < n; i++)
-        is_element[num_at(t, i) - first] = 1;
+        is_element[(size_t)(base - first) / size + (size_t)place_of(t, i)] = 1;
     for (size_t i = 0; i < cells; i++)
-        intact &= is_element[i] || !memcmp(first + i, &poison, sizeof poison);
+        intact &= is_element[i] || !memcmp(first + i * size, &poison, size < 4 ? size : 4);
     free(is_element);
     if (!intact)
         num_say("%s: cells outside of the tensor were written\n", t->name);
@@ -230,13 +260,13 @@ bool num_padding_intact(const num_tensor *t)
 
 /* ---- comparison ---- */
 
-static bool same(float got, double want, double tolerance)
+static bool same(double got, double want, double tolerance)
 {
     if (isnan(want))
         return isnan(got);
     if (isinf(want) || isinf(got))
-        return (double)got == want;
-    return fabs((double)got - want) <= tolerance; /* false for NaN */
+        return got == want;
+    return fabs(got - want) <= tolerance; /* false for NaN */
 }
 
 static void print_element(const num_tensor *t, int64_t i, double want, double tolerance,
@@ -251,7 +281,7 @@ static void print_element(const num_tensor *t, int64_t i, double want, double to
     num_say("%s: %s[", what, t->name);
     for (int d = 0; d < t->rank; d++)
         num_say("%s%lld", d ? ", " : "", (long long)index[d]);
-    num_say("] is %.9g, not %.9g +- %.3g\n", (double)*num_at(t, i), want, tolerance);
+    num_say("] is %.9g, not %.9g +- %.3g\n", num_value_at(t, i), want, tolerance);
 }
 
 int num_compare(const num_tensor *got, const double *want, const double *tolerance,
@@ -260,11 +290,11 @@ int num_compare(const num_tensor *got, const double *want, const double *toleran
     int bad = 0;
 
     for (int64_t i = 0, n = num_elements(got); i < n; i++) {
-        double part = fabs((double)*num_at(got, i) - want[i]) / tolerance[i];
+        double part = fabs(num_value_at(got, i) - want[i]) / tolerance[i];
 
         if (part > *closest && tolerance[i] > 0.0)
             *closest = part;
-        if (same(*num_at(got, i), want[i], tolerance[i]))
+        if (same(num_value_at(got, i), want[i], tolerance[i]))
             continue;
         if (++bad <= 3)
             print_element(got, i, want[i], tolerance[i], what);
@@ -280,9 +310,9 @@ double num_worst(const num_tensor *got, const double *want)
     double worst = 0.0;
 
     for (int64_t i = 0, n = num_elements(got); i < n; i++) {
-        double error = fabs((double)*num_at(got, i) - want[i]);
+        double error = fabs(num_value_at(got, i) - want[i]);
 
-        if ((double)*num_at(got, i) != want[i] && !(error <= worst))
+        if (num_value_at(got, i) != want[i] && !(error <= worst))
             worst = error;
     }
     return worst;

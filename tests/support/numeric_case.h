@@ -51,22 +51,32 @@ enum num_layout {
 enum num_place { NUM_AT_END, NUM_AT_START };
 #define NUM_MAX_RANK 4
 
+struct num_dtype; /* numeric_dtype.h */
+
 typedef struct num_tensor {
     const char *name;
+    const struct num_dtype *type;
     int rank;
     int64_t extent[NUM_MAX_RANK], stride[NUM_MAX_RANK]; /* in elements */
-    float *base;
+    float *base; /* when type is f32 */
     DLTensor dl; /* of the same */
     unsigned char *map;
     size_t map_bytes, page;
 } num_tensor;
 
+/* Of f32. */
 void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
                enum num_layout layout, enum num_place place);
+/* Of any float type. */
+void num_alloc_as(num_tensor *t, const char *name, const struct num_dtype *type, int rank,
+                  const int64_t *extent, enum num_layout layout, enum num_place place);
 void num_free(num_tensor *t);
 int64_t num_elements(const num_tensor *t);
-/* Element number i in row-major order. */
+/* Element number i in row-major order, of f32. */
 float *num_at(const num_tensor *t, int64_t i);
+/* The same of any type, as a number. */
+double num_value_at(const num_tensor *t, int64_t i);
+void num_set_at(const num_tensor *t, int64_t i, double v);
 void num_fill(num_tensor *t, num_random *r, double sigma);
 /* From now on a write to t faults. */
 void num_protect(num_tensor *t);

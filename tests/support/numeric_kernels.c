@@ -1,5 +1,6 @@
 #include "tests/support/numeric_kernels.h"
 #include "kernels/kernel_refs.h"
+#include "tests/support/numeric_dtype.h"
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -52,12 +53,20 @@ static double *doubles(int64_t n)
     return p;
 }
 
-/* A tensor of the magnitudes of t's elements. */
-static void copy_magnitudes(num_tensor *dst, const num_tensor *t)
+/* The same values in f32: what references read. */
+static void copy_widened(num_tensor *dst, const num_tensor *t)
 {
     num_alloc(dst, t->name, t->rank, t->extent, NUM_DENSE, NUM_AT_END);
     for (int64_t i = 0, n = num_elements(t); i < n; i++)
-        *num_at(dst, i) = fabsf(*num_at(t, i));
+        *num_at(dst, i) = (float)num_value_at(t, i);
+}
+
+/* A tensor of the magnitudes of t's elements. */
+static void copy_magnitudes(num_tensor *dst, const num_tensor *t)
+{
+    copy_widened(dst, t);
+    for (int64_t i = 0, n = num_elements(t); i < n; i++)
+        *num_at(dst, i) = fabsf(*num_at(dst, i));
 }
 
 static void count(num_subject *s, bool failed)
@@ -78,10 +87,12 @@ static void launch(num_subject *s, const tw_arg *args, size_t n, const char *con
 
 void attention_alloc(attention_tensors *t, const attention_case *c, enum num_place place)
 {
-    num_alloc(&t->q, "q", 4, (int64_t[]){c->B, c->H, c->M, c->D}, c->q, place);
-    num_alloc(&t->k, "k", 4, (int64_t[]){c->B, c->HK, c->N, c->D}, c->k, place);
-    num_alloc(&t->v, "v", 4, (int64_t[]){c->B, c->HK, c->N, c->DV}, c->v, place);
-    num_alloc(&t->o, "o", 4, (int64_t[]){c->B, c->H, c->M, c->DV}, c->o, place);
+    const num_dtype *T = num_dtype_named(c->type ? c->type : "f32");
+
+    num_alloc_as(&t->q, "q", T, 4, (int64_t[]){c->B, c->H, c->M, c->D}, c->q, place);
+    num_alloc_as(&t->k, "k", T, 4, (int64_t[]){c->B, c->HK, c->N, c->D}, c->k, place);
+    num_alloc_as(&t->v, "v", T, 4, (int64_t[]){c->B, c->HK, c->N, c->DV}, c->v, place);
+    num_alloc_as(&t->o, "o", T, 4, (int64_t[]){c->B, c->H, c->M, c->DV}, c->o, place);
     num_alloc(&t->lse, "lse", 3, (int64_t[]){c->B, c->H, c->M}, c->o, place);
 }
 
@@ -121,7 +132,7 @@ static double row_length(const num_tensor *t, int64_t row)
     double squares = 0.0;
 
     for (int64_t j = 0; j < n; j++)
-        squares += (double)*num_at(t, row * n + j) * (double)*num_at(t, row * n + j);
+        squares += num_value_at(t, row * n + j) * num_value_at(t, row * n + j);
     return sqrt(squares);
 }
 
@@ -135,31 +146,72 @@ static double longest_row(const num_tensor *t)
     return longest;
 }
 
-static attention_problem problem_of(const attention_case *c, const attention_tensors *t)
+/* What the reference reads. */
+typedef struct attention_inputs {
+    num_tensor q, k, v, size_v;
+} attention_inputs;
+
+static void copy_inputs(attention_inputs *in, const attention_tensors *t)
+{
+    copy_widened(&in->q, &t->q);
+    copy_widened(&in->k, &t->k);
+    copy_widened(&in->v, &t->v);
+    copy_magnitudes(&in->size_v, &t->v);
+}
+
+static void free_inputs(attention_inputs *in)
+{
+    num_free(&in->q);
+    num_free(&in->k);
+    num_free(&in->v);
+    num_free(&in->size_v);
+}
+
+static attention_problem problem_of(const attention_case *c, const attention_inputs *in)
 {
     double scale = c->scale != 0.0 ? (double)(float)c->scale : 1.0 / sqrt((double)c->D);
 
-    return (attention_problem){.q = ref_of(&t->q),
-                               .k = ref_of(&t->k),
-                               .v = ref_of(&t->v),
+    return (attention_problem){.q = ref_of(&in->q),
+                               .k = ref_of(&in->k),
+                               .v = ref_of(&in->v),
                                .scale = scale,
                                .causal = c->causal,
                                .offset = c->has_offset ? c->offset : c->N - c->M};
+}
+
+static double largest(const num_tensor *t)
+{
+    double most = 0.0;
+
+    for (int64_t i = 0, n = num_elements(t); i < n; i++)
+        most = fmax(most, fabs(num_value_at(t, i)));
+    return most;
+}
+
+/* What 16 bits add to the tolerance of o: a part of it, and the rest. */
+static void narrow_tolerance(const attention_case *c, const attention_tensors *t, double *part,
+                             double *rest)
+{
+    bool narrow = t->q.type->bits == 16;
+
+    *part = narrow ? 3.0 * ldexp(1.0, -t->q.type->mantissa - 1) : 0.0;
+    *rest = narrow ? (double)c->N * 0x1p-25 * largest(&t->v) : 0.0;
 }
 
 /* o and lse come in with sum p |v| and lse, and leave with tolerances. */
 static void attention_tolerances(const attention_case *c, const attention_tensors *t, double scale,
                                  double *o, double *lse)
 {
-    double longest_key = longest_row(&t->k), sum = sqrt((double)c->N) + 8.0;
+    double longest_key = longest_row(&t->k), sum = sqrt((double)c->N) + 8.0, part, rest;
 
+    narrow_tolerance(c, t, &part, &rest);
     for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++) {
         double size = scale * row_length(&t->q, i) * longest_key;
         double score = (sqrt((double)c->D) + 4.0) * size;
 
         lse[i] = 2.0 * ulp * (score + sum + fabs(lse[i]));
         for (int64_t d = 0; d < c->DV; d++)
-            o[i * c->DV + d] *= 2.0 * ulp * (2.0 * score + sum);
+            o[i * c->DV + d] = o[i * c->DV + d] * (2.0 * ulp * (2.0 * score + sum) + part) + rest;
     }
 }
 
@@ -171,8 +223,8 @@ static void describe_attention(char *text, size_t size, const num_subject *s,
     if (c->has_offset)
         snprintf(offset, sizeof offset, " offset=%lld", (long long)c->offset);
     snprintf(text, size,
-             "%s: B=%lld H=%lld HK=%lld M=%lld N=%lld D=%lld DV=%lld%s%s layouts=%d%d%d%d %s",
-             s->device.label, (long long)c->B, (long long)c->H, (long long)c->HK, (long long)c->M,
+             "%s %s: B=%lld H=%lld HK=%lld M=%lld N=%lld D=%lld DV=%lld%s%s layouts=%d%d%d%d %s",
+             s->device.label, c->type ? c->type : "f32", (long long)c->B, (long long)c->H, (long long)c->HK, (long long)c->M,
              (long long)c->N, (long long)c->D, (long long)c->DV, c->causal ? " causal" : "", offset,
              (int)c->q, (int)c->k, (int)c->v, (int)c->o, c->config ? c->config : "");
 }
@@ -181,15 +233,15 @@ void attention_compare(num_subject *s, const attention_case *c, attention_tensor
 {
     int64_t no = num_elements(&t->o), nlse = num_elements(&t->lse);
     double *o = doubles(no), *lse = doubles(nlse), *o_tol = doubles(no), *lse_tol = doubles(nlse);
-    attention_problem p = problem_of(c, t);
-    num_tensor size_v;
+    attention_inputs in;
     char what[256];
 
+    copy_inputs(&in, t);
+    attention_problem p = problem_of(c, &in);
     attention_fwd_ref(&p, o, lse);
-    copy_magnitudes(&size_v, &t->v);
-    p.v = ref_of(&size_v);
+    p.v = ref_of(&in.size_v);
     attention_fwd_ref(&p, o_tol, lse_tol);
-    num_free(&size_v);
+    free_inputs(&in);
     attention_tolerances(c, t, p.scale, o_tol, lse_tol);
     attention_launch(s, c, t);
     describe_attention(what, sizeof what, s, c);
@@ -203,11 +255,13 @@ void attention_compare(num_subject *s, const attention_case *c, attention_tensor
     free(lse_tol);
 }
 
-void attention_check(num_subject *s, const attention_case *c, enum num_place place)
+void attention_check(num_subject *s, const attention_case *given, enum num_place place)
 {
-    double sigma = c->sigma != 0.0 ? c->sigma : 1.0;
+    double sigma = given->sigma != 0.0 ? given->sigma : 1.0;
+    attention_case narrow = *given, *c = &narrow;
     attention_tensors t;
 
+    narrow.type = given->type ? given->type : s->type;
     attention_alloc(&t, c, place);
     num_fill(&t.q, &s->random, sigma);
     num_fill(&t.k, &s->random, sigma);

@@ -21,6 +21,7 @@ typedef struct attention_case {
     double sigma; /* of q and k; 0: 1 */
     enum num_layout q, k, v, o;
     const char *config; /* NULL: the default */
+    const char *type;   /* NULL: the subject's */
 } attention_case;
 
 static inline attention_case attention_sizes(int64_t b, int64_t h, int64_t hk, int64_t m, int64_t n,
@@ -29,12 +30,17 @@ static inline attention_case attention_sizes(int64_t b, int64_t h, int64_t hk, i
     return (attention_case){.B = b, .H = h, .HK = hk, .M = m, .N = n, .D = d, .DV = dv};
 }
 
+/* Of 16 bits, with w one half unit in the last place of 1 (2^-11 for f16, 2^-8 for bf16): P is
+ * rounded, each element by w of itself or, in f16, by 2^-25, and so is o:
+ *   o:   2 w A + w |o| + N 2^-25 max|v| more. */
+
 /* A kernel under test and what it runs on. */
 typedef struct num_subject {
     num_device device;
     tw_kernel *kernel;
     num_random random;
     tw_launch_options options;
+    const char *type; /* of attention cases that name none; NULL: f32 */
     int cases, failures;
     double closest; /* see num_compare */
 } num_subject;

@@ -1,0 +1,43 @@
+/* attention_fwd of f16 and bf16: a part of the tables, with both extremes of running_max on the
+ * interpreter. */
+#include "tests/support/attention_tables.h"
+#include <check.h>
+
+static void (*const tables[])(num_subject *, int) = {
+    attention_shapes,  attention_wide_heads, attention_offsets, attention_groups,
+    attention_layouts, attention_blocks,     attention_empty,   attention_magnitudes,
+};
+static const int thin[] = {9, 7, 5, 3, 3, 5, 2, 1};
+static const char *const types[] = {"f16", "bf16"};
+
+static const struct {
+    const char *spec, *target;
+    bool low;
+} device[] = {{"interp", NULL, false}, {"interp", NULL, true}};
+enum { DEVICES = sizeof device / sizeof *device, TABLES = sizeof tables / sizeof *tables };
+
+START_TEST(a_part_of_the_cases)
+{
+    int type = _i % 2, d = _i / 2 % DEVICES, table = _i / 2 / DEVICES;
+    num_subject s;
+
+    if (!subject_open(&s, device[d].spec, device[d].target, "attention_fwd", 5000 + (uint64_t)_i))
+        return;
+    s.options.running_max_low = device[d].low;
+    s.type = types[type];
+    tables[table](&s, thin[table]);
+    subject_close(&s);
+}
+END_TEST
+
+Suite *test_suite(void);
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("attention of 16 bits");
+    TCase *t = tcase_create("tables");
+
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, a_part_of_the_cases, 0, 2 * DEVICES * TABLES);
+    suite_add_tcase(s, t);
+    return s;
+}
