@@ -18,9 +18,10 @@ enum expr_kind {
     EXPR_FLOAT,
     EXPR_BOOL,
     EXPR_TEXT,
-    EXPR_NONE, /* None, in an index */
-    EXPR_ALL,  /* :, in an index */
-    EXPR_SPAN, /* a :+ b, in an index */
+    EXPR_NONE,  /* None, in an index */
+    EXPR_ALL,   /* :, in an index */
+    EXPR_SPAN,  /* a :+ b, in an index */
+    EXPR_RANGE, /* range(list), in a tune set */
     EXPR_NAME,
     EXPR_UNARY,  /* op a */
     EXPR_BINARY, /* a op b */

@@ -56,6 +56,11 @@ static void print_expr(strbuf *b, const expr *e)
     case EXPR_SPAN:
         print_tree(b, ":+", e);
         break;
+    case EXPR_RANGE:
+        sb_str(b, "range(");
+        print_list(b, &e->list, ", ");
+        sb_char(b, ')');
+        break;
     case EXPR_UNARY:
     case EXPR_BINARY:
         print_tree(b, token_text(e->op), e);

@@ -430,6 +430,7 @@ static value elab_kind(elab *cx, const expr *e)
     case EXPR_NONE:
     case EXPR_ALL:
     case EXPR_SPAN:
+    case EXPR_RANGE:
         return misplaced(cx, e);
     }
     return val_bad();

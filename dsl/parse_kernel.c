@@ -52,6 +52,20 @@ static void parse_params(parser *p, kernel_ast *k)
     parse_expect(p, TOK_RPAREN, "to end the parameters");
 }
 
+/* range(...) reads as a call; in a set it stands for its values. */
+static void note_ranges(expr_list *values)
+{
+    for (uint32_t i = 0; i < values->n; i++) {
+        expr *e = values->at[i];
+        if (e->kind != EXPR_CALL || e->in_parens || e->a->kind != EXPR_NAME ||
+            strcmp(e->a->lit.name, "range") != 0)
+            continue;
+        e->kind = EXPR_RANGE;
+        e->a = NULL;
+    }
+}
+
+/* A in {1, range(2, 9), 16}   or   A in range(16, 129, 16) */
 static void parse_set(parser *p, tune_clause *t)
 {
     tune_set set = {.where = parse_span(p, p->at)};
@@ -59,10 +73,13 @@ static void parse_set(parser *p, tune_clause *t)
     if (p->at->kind == TOK_NAME)
         set.name = p->at->value.name;
     if (!parse_expect(p, TOK_NAME, "of a tune parameter") ||
-        !parse_expect(p, TOK_IN, "after the tune parameter") ||
-        !parse_expect(p, TOK_LBRACE, "before the values"))
+        !parse_expect(p, TOK_IN, "after the tune parameter"))
         return;
-    parse_list(p, &set.values, TOK_RBRACE, false);
+    if (parse_is_word(p, "range"))
+        vec_push(&set.values, p->a, parse_expr(p));
+    else if (parse_expect(p, TOK_LBRACE, "or range(...) before the values"))
+        parse_list(p, &set.values, TOK_RBRACE, false);
+    note_ranges(&set.values);
     vec_push(&t->sets, p->a, set);
 }
 

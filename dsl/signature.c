@@ -139,36 +139,88 @@ static void read_param(reader *r, const decl *d, sig_param *p)
 
 /* ---- tune parameters ---- */
 
+typedef VEC(int64_t) set_values;
+
+static bool set_has(const set_values *set, int64_t v)
+{
+    for (uint32_t i = 0; i < set->n; i++) {
+        if (set->at[i] == v)
+            return true;
+    }
+    return false;
+}
+
+static bool read_value(reader *r, const expr *e, const char *user, int64_t *out)
+{
+    value v = elab_expr(r->cx, e);
+
+    return elab_need_int(r->cx, &v, e, user, INT32_MIN, INT32_MAX, out);
+}
+
+static void add_one(reader *r, set_values *set, const expr *e)
+{
+    int64_t v = 0;
+
+    if (!read_value(r, e, "a value of a tune parameter", &v))
+        return;
+    if (set_has(set, v))
+        report(r, e->where, "this value is in the set already");
+    else if (set->n <= SIGNATURE_MAX_SET)
+        vec_push(set, r->a, v);
+}
+
+/* Values that the set has already are left where they are, so that favourites may come first. */
+static void add_range(reader *r, set_values *set, const expr *e)
+{
+    int64_t bound[3] = {0, 0, 1};
+
+    if (e->list.n < 1 || e->list.n > 3) {
+        report(r, e->where, "range takes an end, or first and end, or first, end and step");
+        return;
+    }
+    for (uint32_t i = 0; i < e->list.n; i++) {
+        if (!read_value(r, e->list.at[i], "a bound of a range", &bound[e->list.n == 1 ? 1 : i]))
+            return;
+    }
+    if (bound[2] == 0) {
+        report(r, e->where, "a range with a step of 0 never ends");
+        return;
+    }
+    uint32_t before = set->n;
+    for (int64_t v = bound[0];
+         (bound[2] > 0 ? v < bound[1] : v > bound[1]) && set->n <= SIGNATURE_MAX_SET;
+         v += bound[2]) {
+        if (!set_has(set, v))
+            vec_push(set, r->a, v);
+    }
+    if (set->n == before && before <= SIGNATURE_MAX_SET)
+        report(r, e->where, "a range that adds no value to the set");
+}
+
 static void read_set(reader *r, const tune_set *from, const char *target, sig_tune *t)
 {
     struct sig_set *set = &t->set[t->nsets++];
-    int64_t *value_of = ARENA_ARRAY(r->a, int64_t, from->values.n);
+    set_values values = {0};
 
     set->target = target;
-    set->value = value_of;
     for (uint32_t i = 0; i + 1 < t->nsets; i++) {
         if (strcmp(t->set[i].target, target) == 0)
             report(r, from->where, "this tune parameter has two sets for one target");
     }
     if (from->values.n == 0)
         report(r, from->where, "a set of no values");
-    if (from->values.n > SIGNATURE_MAX_SET) {
-        diag_add(r->diags, DIAG_LIMIT, from->where, "a set of %u values; at most %d are allowed",
-                 from->values.n, SIGNATURE_MAX_SET);
-        return;
-    }
     for (uint32_t i = 0; i < from->values.n; i++) {
         const expr *e = from->values.at[i];
-        value v = elab_expr(r->cx, e);
-        if (!elab_need_int(r->cx, &v, e, "a value of a tune parameter", INT32_MIN, INT32_MAX,
-                           &value_of[set->n]))
-            continue;
-        for (uint32_t k = 0; k < set->n; k++) {
-            if (value_of[k] == value_of[set->n])
-                report(r, e->where, "this value is in the set already");
-        }
-        set->n++;
+        if (e->kind == EXPR_RANGE)
+            add_range(r, &values, e);
+        else
+            add_one(r, &values, e);
     }
+    if (values.n > SIGNATURE_MAX_SET)
+        diag_add(r->diags, DIAG_LIMIT, from->where, "a set of more than %d values",
+                 SIGNATURE_MAX_SET);
+    set->value = values.at;
+    set->n = values.n;
 }
 
 static void read_knob(reader *r, const decl *d, sig_tune *t)

@@ -100,6 +100,24 @@ START_TEST(tune_sets_by_target)
 }
 END_TEST
 
+static const char ranges[] = "kernel k() tune A in {64, range(16, 97, 16), 7}, B in range(3),"
+                             " C in range(9, 0, -4) grid (1) { }";
+
+START_TEST(tune_sets_of_ranges)
+{
+    static const int64_t want[3][7] = {{64, 16, 32, 48, 80, 96, 7}, {0, 1, 2}, {9, 5, 1}};
+    static const uint32_t count[3] = {7, 3, 3};
+
+    ck_assert_int_eq(load(ranges), TW_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct sig_set *set = sig_tune_set(&dsl_kernel(unit, 0)->sig, i, "cpu");
+        ck_assert_uint_eq(set->n, count[i]);
+        for (uint32_t k = 0; k < set->n; k++)
+            ck_assert_int_eq(set->value[k], want[i][k]);
+    }
+}
+END_TEST
+
 static bool is_valid(int64_t p, int64_t q, int64_t d, int64_t f, const char *target,
                      const char **why)
 {
@@ -337,6 +355,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, a_signature);
     tcase_add_test(c, tune_sets_by_target);
+    tcase_add_test(c, tune_sets_of_ranges);
     tcase_add_test(c, constraints_by_target);
     tcase_add_loop_test(c, statuses_say_whose_fault, 0, sizeof statuses / sizeof *statuses);
     tcase_add_test(c, diagnostics_outlive_a_failed_load);
