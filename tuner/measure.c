@@ -10,6 +10,8 @@
 #define SAMPLE_S 200e-6 /* shorter launches are timed several at once: the clock is no better */
 #define MAX_REPEATS 1000
 #define START_SAMPLES 3
+#define LONG_S 20e-3       /* cold caches do not matter to a launch as long as this */
+#define SLOW_RUNS 20.0     /* the budget must hold that many launches for a second sample */
 #define FAR_SLOWER 2.0     /* a first run this much slower than the leader's decides at once ... */
 #define COLD_S 2e-3        /* ... if it is longer than what cold caches can cost */
 #define RACE_SHARE 0.04    /* of the budget: a first race takes no more ... */
@@ -72,8 +74,10 @@ tw_status measure_start(session *s)
 
     TRY(time_launches(s, t->exe, 1, &warm));
     choose_repeats(s, warm);
-    for (int i = 0; i < START_SAMPLES; i++) {
-        if (i > 0 && (session_left(s) < 4.0 * warm || !session_tick(s, "measuring")))
+    if (is_time(warm) && warm > LONG_S) /* it ran for its results already: this is a sample */
+        add_sample(t, warm);
+    while (t->nsamples < START_SAMPLES && session_tick(s, "measuring")) {
+        if (t->nsamples > 0 && session_left(s) < SLOW_RUNS * warm)
             break;
         TRY(take_sample(s, t, &seconds));
     }

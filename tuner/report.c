@@ -25,8 +25,8 @@ static tw_status no_memory(void)
     return error_set(TW_E_NOMEM, "no memory for the report of a tuning");
 }
 
-/* Seconds of a point: of winner and default as measured in the final pairs; of others by their pairs
- * with the leader, which the state of the machine at that time does not move. */
+/* Seconds of a point: of winner and default as measured in the final pairs; of others by their
+ * pairs with the leader, which the state of the machine at that time does not move. */
 static double seconds_of(const session *s, uint32_t point)
 {
     const trial *t = &s->trial[point], *best = &s->trial[s->best];

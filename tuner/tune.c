@@ -7,6 +7,7 @@
 /* Kept of the budget for the final pairs, and for them and another round of the close ones. */
 #define FINAL_SHARE 0.05
 #define CONTEST_SHARE 0.2
+#define FEW_TRIALS 5
 /* Enough is known when the model expects less than this of any point, after that many trials. */
 #define OUTLOOK_END 0.002
 #define OUTLOOK_TRIALS 16
@@ -47,12 +48,18 @@ static tw_status do_start(session *s)
     return TW_OK;
 }
 
+/* Close ones are there to race again only after some were tried. */
+static double reserve(const session *s)
+{
+    return (s->norder <= FEW_TRIALS ? FINAL_SHARE : CONTEST_SHARE) * s->rq.budget_s;
+}
+
 /* Compiling one more and running it twice against the leader must fit. */
 static bool time_for_more(const session *s)
 {
     double pair = 3.0 * trial_median(&s->trial[s->best]) * s->repeats;
 
-    return session_left(s) > CONTEST_SHARE * s->rq.budget_s + s->compile_s + pair;
+    return session_left(s) > reserve(s) + s->compile_s + pair;
 }
 
 static bool worth_more(session *s)
@@ -70,7 +77,7 @@ static tw_status do_batch(session *s, bool *more)
     *more = n > 0;
     compile_candidates(s, point, n);
     for (uint32_t i = 0; i < n && !s->cancelled; i++)
-        if (!s->trial[point[i]].done && session_left(s) > CONTEST_SHARE * s->rq.budget_s)
+        if (!s->trial[point[i]].done && session_left(s) > reserve(s))
             TRY(race_candidate(s, point[i]));
     return TW_OK;
 }

@@ -454,7 +454,7 @@ START_TEST(no_memory_is_survived)
     tw_status st = TW_E_NOMEM;
 
     RT_OK(tune(NULL, NULL));
-    for (; n < 4000 && st != TW_OK; n += n < 200 ? 1 : 37) {
+    for (; n < 4000 && st != TW_OK; n += n < 80 ? 1 : 29) {
         tw_tune_options again = TW_TUNE_OPTIONS_INIT;
         tw_tune_report *r = NULL;
         again.again = true;
