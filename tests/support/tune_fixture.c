@@ -1,6 +1,7 @@
 #include "tests/support/tune_fixture.h"
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,4 +115,22 @@ tw_kernel *fake_odd_kernel(void)
         "{ let id = program_id(0), at = id * BLOCK;\n"
         "  if (BLOCK != 128 || id < 16) store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + 1.0);\n"
         "}\n");
+}
+
+tw_kernel *fake_long_kernel(int rounds)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "kernel fake_long(x: f32[N], out y: f32[N])\n"
+             "tune BLOCK in {64}\n"
+             "grid (cdiv(N, BLOCK))\n"
+             "{ let id = program_id(0), at = id * BLOCK;\n"
+             "  let n = id == num_programs(0) - 1 ? %d : 0;\n"
+             "  var sum = 0;\n"
+             "  for i in range(0, n) sum = sum + i;\n"
+             "  store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + (sum == -1 ? 2.0 : 1.0));\n"
+             "}\n",
+             rounds);
+    return load(text);
 }

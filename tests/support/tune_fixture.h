@@ -27,6 +27,8 @@ tw_kernel *fake_inout_kernel(void);
 /* y = x + 1, tune BLOCK in {64, 4194304, 128}: the second is too large a tile, and programs from
  * the 16th on store nothing with BLOCK = 128. */
 tw_kernel *fake_odd_kernel(void);
+/* y = x + 1 in programs of 64; the last adds up `rounds` numbers first. */
+tw_kernel *fake_long_kernel(int rounds);
 #define FAKE_N 4096
 
 #endif

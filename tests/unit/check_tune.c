@@ -190,6 +190,32 @@ START_TEST(a_wrong_default_is_an_error)
 }
 END_TEST
 
+/* The interpreter's check holds to its time. What it had time for is compared. */
+START_TEST(long_programs_are_not_interpreted_to_the_end)
+{
+    tw_tune_options opt = TW_TUNE_OPTIONS_INIT;
+
+    opt.budget_s = 1e-3; /* the check has 0.2 s */
+    use_kernel(fake_long_kernel(4000000));
+    rt_vector_init(&x, 64, 2.0f);
+    rt_vector_init(&y, 64, 7.0f);
+    RT_OK(tune(&opt, NULL)); /* the only program is the long one */
+    ck_assert_ptr_nonnull(strstr(rt_log, "results are not checked"));
+    rt_log[0] = 0;
+    rt_vector_init(&x, 200, 2.0f);
+    rt_vector_init(&y, 200, 7.0f);
+    RT_OK(tune(&opt, NULL)); /* the second of four is */
+    ck_assert_str_eq(rt_log, "");
+    fake.wrong_at = 4;
+    opt.again = true;
+    RT_OK(tune(&opt, NULL)); /* element 100 is not of the program that could be checked */
+    rt_vector_init(&x, 100, 2.0f);
+    rt_vector_init(&y, 100, 7.0f);
+    fake.wrong_at = 2;
+    RT_FAILS(tune(&opt, NULL), TW_E_MISMATCH, "y[50] is 3.5, not 3");
+}
+END_TEST
+
 START_TEST(failing_candidates_are_recorded)
 {
     tw_tune_report *r = NULL;
@@ -481,6 +507,7 @@ Suite *test_suite(void)
     tcase_add_test(t, wrong_results_do_not_win);
     tcase_add_test(t, missing_writes_and_impossible_tiles_do_not_win);
     tcase_add_test(t, a_wrong_default_is_an_error);
+    tcase_add_test(t, long_programs_are_not_interpreted_to_the_end);
     tcase_add_test(t, failing_candidates_are_recorded);
     tcase_add_test(t, times_that_are_none_never_win);
     tcase_add_test(t, what_is_updated_in_place_is_updated_once);
