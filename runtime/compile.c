@@ -4,6 +4,7 @@
 #include "compiler/ir/iredit.h"
 #include "compiler/passes/pipeline.h"
 #include "runtime/clock.h"
+#include "runtime/launch.h"
 #include "runtime/lower.h"
 #include "runtime/resolve.h"
 #include <string.h>
@@ -166,26 +167,12 @@ void runtime_exe_store(executable *exe)
     arena_release(&j.a);
 }
 
-/* Does the recipe fit what a launch has room for? Artifacts come from a file, too. */
-static tw_status check_recipe(const executable *exe)
-{
-    const artifact *art = exe->art;
-    bool fits = art->nworkspaces <= RUNTIME_MAX_WORKSPACES;
-
-    for (uint32_t i = 0; i < art->nsteps; i++)
-        fits = fits && art->step[i].nslots <= RUNTIME_MAX_SLOTS;
-    if (fits)
-        return TW_OK;
-    return error_set(TW_E_LIMIT, "kernel '%s' needs more than %d argument slots or %d workspaces",
-                     exe->kernel->source->sig.name, RUNTIME_MAX_SLOTS, RUNTIME_MAX_WORKSPACES);
-}
-
 /* The stored artifact, loaded unless flags say otherwise. Whatever is wrong with it is a miss. */
 static bool take_stored(compile_job *j, unsigned flags)
 {
     executable *exe = j->exe;
 
-    if ((flags & COMPILE_NO_STORE_READ) || !read_stored(j) || check_recipe(exe) != TW_OK)
+    if ((flags & COMPILE_NO_STORE_READ) || !read_stored(j) || recipe_check(exe) != TW_OK)
         return false;
     if (!(flags & COMPILE_NO_LOAD) && runtime_exe_load(exe) != TW_OK)
         return false;
@@ -201,7 +188,7 @@ static tw_status compile_afresh(compile_job *j, unsigned flags)
     tw_status st = guard_run(compile_guarded, j);
     if (st != TW_OK)
         return lowering_failed(&j->l, st);
-    TRY(check_recipe(j->exe));
+    TRY(recipe_check(j->exe));
     if (!(flags & COMPILE_NO_LOAD))
         TRY(runtime_exe_load(j->exe));
     j->exe->compile_s = j->lower_s + clock_seconds() - start;

@@ -65,7 +65,7 @@ static tw_status set_consts(emit_job *j, const char *text)
 
 static tw_status set_generic(emit_job *j, const text_pair *pair)
 {
-    static const sig_const flag = {"generic", BIND_BOOL, 0, true, 0};
+    static const sig_const flag = {.name = "generic", .kind = BIND_BOOL};
     int64_t v;
 
     TRY(text_const(pair->name, pair->value, &flag, &v));

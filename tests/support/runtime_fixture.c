@@ -130,8 +130,9 @@ static const int64_t blocks[] = {64, 32, 128};
 static struct sig_set block_set = {"", 3, blocks};
 static const sig_tune tunes[] = {{"BLOCK", 1, &block_set}};
 static const char *const symbols[] = {"N"};
-static const sig_const consts[] = {{"T", BIND_DTYPE, 1u << DT_F32 | 1u << DT_F64, false, 0},
-                                   {"FLAG", BIND_BOOL, 0, true, 0}};
+static const sig_const consts[] = {
+    {.name = "T", .kind = BIND_DTYPE, .dtypes = 1u << DT_F32 | 1u << DT_F64},
+    {.name = "FLAG", .kind = BIND_BOOL, .has_default = true}};
 static const sig_param params[] = {
     {"x", true, DIR_IN, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false},
     {"y", true, DIR_OUT, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false},

@@ -27,10 +27,10 @@ static const sig_param attention_param[] = {
 };
 static const char *const attention_symbol[] = {"B", "H", "M", "HK", "N"};
 static const sig_const attention_const[] = {
-    {"T", BIND_DTYPE, 1u << DT_F16 | 1u << DT_BF16 | 1u << DT_F32, false, 0},
-    {"D", BIND_INT, 0, false, 0},
-    {"DV", BIND_INT, 0, false, 0},
-    {"CAUSAL", BIND_BOOL, 0, true, 0},
+    {.name = "T", .kind = BIND_DTYPE, .dtypes = 1u << DT_F16 | 1u << DT_BF16 | 1u << DT_F32},
+    {.name = "D", .kind = BIND_INT},
+    {.name = "DV", .kind = BIND_INT},
+    {.name = "CAUSAL", .kind = BIND_BOOL, .has_default = true},
 };
 static const sig_tune attention_tune[] = {{"BLOCK_M", 0, NULL}, {"BLOCK_N", 0, NULL}};
 static const kernel_source attention = {.sig = {"attention_fwd", 7, 5, 4, 2, attention_param,

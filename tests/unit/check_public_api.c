@@ -222,6 +222,24 @@ START_TEST(loading_fails_with_reasons)
 }
 END_TEST
 
+START_TEST(warnings_of_a_load)
+{
+    static const char text[] = "kernel a(out x: f32[N]) grid (1)\n"
+                               "{\n"
+                               "    let y = 1.0;\n"
+                               "    if (N > 3) { let y = 2.0; store(x[0], y); }\n"
+                               "    store(x[1], y);\n"
+                               "}\n";
+    tw_kernel *k;
+
+    OK(tw_kernel_load_text(cx, "shadow.tw", text, strlen(text), NULL, &k));
+    ck_assert_ptr_nonnull(strstr(tw_kernel_warnings(k), "shadow.tw:4:"));
+    ck_assert_ptr_nonnull(strstr(tw_kernel_warnings(k), "shadowed-name"));
+    tw_kernel_destroy(k);
+    ck_assert_str_eq(tw_kernel_warnings(NULL), "");
+}
+END_TEST
+
 /* ---- stages ------------------------------------------------------------------------------------
  */
 
@@ -493,6 +511,7 @@ Suite *test_suite(void)
     tcase_add_test(t, parameters);
     tcase_add_test(t, shapes);
     tcase_add_test(t, loading_fails_with_reasons);
+    tcase_add_test(t, warnings_of_a_load);
     tcase_add_test(t, stages);
     tcase_add_test(t, dumps_go_to_the_log);
     tcase_add_test(t, settings_are_checked);

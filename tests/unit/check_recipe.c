@@ -167,6 +167,41 @@ START_TEST(timing_counts_one_launch)
 }
 END_TEST
 
+static void refuse(recipe_slot s)
+{
+    static recipe_slot slot[1];
+
+    slot[0] = s;
+    exe->art->step[0].slot = slot;
+    exe->art->step[0].nslots = 1;
+    RT_FAILS(recipe_check(exe), TW_E_LIMIT, "does not fit");
+}
+
+START_TEST(recipes_that_do_not_fit)
+{
+    RT_OK(recipe_check(exe));
+    refuse((recipe_slot){SLOT_POINTER, 0, 2}); /* a scalar */
+    refuse((recipe_slot){SLOT_POINTER, 0, 3});
+    refuse((recipe_slot){SLOT_STRIDE, 1, 0});
+    refuse((recipe_slot){SLOT_SCALAR, 0, 0});
+    refuse((recipe_slot){SLOT_DIM, 1, 0});
+    refuse((recipe_slot){SLOT_GRID, 3, 0});
+    refuse((recipe_slot){SLOT_WORKSPACE, 0, 0});
+    refuse((recipe_slot){SLOT_COUNTER, 0, 0});
+    refuse((recipe_slot){99, 0, 0});
+    exe->art->step[0].nslots = 0;
+    RT_OK(recipe_check(exe));
+    exe->art->step[0].grid_map[2] = 1;
+    RT_FAILS(recipe_check(exe), TW_E_LIMIT, "does not fit");
+    exe->art->step[0].grid_map[2] = 2;
+    add_workspaces();
+    RT_OK(recipe_check(exe));
+    exe->art->workspace[1].dim[0] = 1;
+    RT_FAILS(recipe_check(exe), TW_E_LIMIT, "does not fit");
+    exe->art->workspace[1].dim[0] = 0;
+}
+END_TEST
+
 static uint64_t bits_of(enum dtype t, double f)
 {
     return scalar_bits(t, (ir_scalar){.f = f});
@@ -202,6 +237,7 @@ Suite *test_suite(void)
     tcase_add_test(t, workspaces_and_counters);
     tcase_add_test(t, workspaces_that_cannot_be);
     tcase_add_test(t, timing_counts_one_launch);
+    tcase_add_test(t, recipes_that_do_not_fit);
     tcase_add_test(t, bits_of_scalars);
     suite_add_tcase(s, t);
     return s;
