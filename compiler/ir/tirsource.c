@@ -114,6 +114,14 @@ static void make_sig(tir_source *s, int lines)
 
 /* ---- loading ---- */
 
+/* Targets trust inside bits, so those that a text claims are dropped: a pass proves them again. */
+static void drop_proof(ir_op *op, void *arg)
+{
+    (void)arg;
+    if (op->code == OP_LOAD || op->code == OP_STORE)
+        op->attr[1].i = 0;
+}
+
 static tw_status load(void *arg)
 {
     loading *l = arg;
@@ -134,6 +142,7 @@ static tw_status load(void *arg)
         diag_hint(l->diags, d, "add 'launch() { ... return %%x, %%y, %%z }' with the grid");
         return TW_E_SOURCE;
     }
+    ir_walk(s->m->kernel->body, drop_proof, NULL);
     make_sig(s, (int)l->src->nlines);
     return TW_OK;
 }

@@ -121,6 +121,21 @@ expect 7 "cannot be written" "$tw" compile "$add" --set=T=f32 --emit=tir -o /now
 expect 7 "No space" "$tw" compile "$add" --set=T=f32 --emit=tir -o /dev/full
 printf 'kernel @broken(' >"$work/broken.tir"
 expect 3 "broken.tir:1:" "$tw" compile "$work/broken.tir" --target=cpu
+cat >"$work/lie.tir" <<'END'
+kernel @lie<N>(in %x : view<f32, 1>[N], out %y : view<f32, 1>[N], %at : i32, dim %n : i32 = N) {
+    %t = load %x, %at extent=[64] inside=1 : f32[64]
+    store %y, %at, %t extent=[64] inside=1
+    return
+}
+launch () {
+    %one = const.i 1 : i64
+    return %one, %one, %one, %at
+}
+END
+expect 0 "" run "$work/lie.tir" 'x=full:1:f32[10]' at=1000000000 y="$work/y.npy"
+same "$work/y.npy" '(10,)' 0
+expect 0 "" run "$work/lie.tir" 'x=full:1:f32[10]' at=-60 y="$work/y.npy"
+same "$work/y.npy" '(10,)' '1 if i < 4 else 0'
 
 # ---- devices
 expect 8 "abacus" "$tw" run "$add" "${ab[@]}" --device=abacus

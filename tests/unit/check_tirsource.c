@@ -1,5 +1,6 @@
 #include "tests/support/ir_fixture.h"
 #include "compiler/base/mem.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/ir/tirsource.h"
 #include <check.h>
 #include <string.h>
@@ -60,6 +61,41 @@ START_TEST(each_lowering_is_a_copy)
     ck_assert(ir_verify(b, &ir_diags));
     ck_assert(src->valid(src, NULL, 0, "", &why));
     ck_assert_ptr_null(src->print_ast(src, &ir_arena));
+    src->destroy(src);
+}
+END_TEST
+
+static void count_inside(ir_op *op, void *arg)
+{
+    if (op->code == OP_LOAD || op->code == OP_STORE)
+        *(int64_t *)arg += 100 + op->attr[1].i;
+}
+
+START_TEST(a_text_proves_nothing)
+{
+    kernel_source *src = load("kernel @lies<N>(in %x : view<f32, 1>[N], out %y : view<f32, 1>[N],\n"
+                              "    %at : i32, dim %n : i32 = N) {\n"
+                              "    %small = lt %at, %n : i1\n"
+                              "    if %small {\n"
+                              "        %t = load %x, %at extent=[64] inside=1 : f32[64]\n"
+                              "        store %y, %at, %t extent=[64] inside=1\n"
+                              "        yield\n"
+                              "    } else {\n"
+                              "        yield\n"
+                              "    }\n"
+                              "    return\n"
+                              "}\n"
+                              "launch () {\n"
+                              "    %one = const.i 1 : i64\n"
+                              "    return %one, %one, %one, %at\n"
+                              "}\n");
+    ir_module *m;
+    int64_t sum = 0;
+
+    ck_assert_ptr_nonnull(src);
+    ck_assert_int_eq(src->lower(src, &ir_arena, &ir_names, NULL, 0, "", &ir_diags, &m), TW_OK);
+    ir_walk(m->kernel->body, count_inside, &sum);
+    ck_assert_int_eq(sum, 200); /* two accesses, none of them proved */
     src->destroy(src);
 }
 END_TEST
@@ -130,6 +166,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(tc, ir_fixture_setup, ir_fixture_teardown);
     tcase_add_test(tc, the_signature_is_that_of_the_module);
     tcase_add_test(tc, each_lowering_is_a_copy);
+    tcase_add_test(tc, a_text_proves_nothing);
     tcase_add_test(tc, diagnostics_outlive_the_source);
     tcase_add_test(tc, a_kernel_to_run_has_a_launch_function);
     tcase_add_test(tc, every_allocation_may_fail);
