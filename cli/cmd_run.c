@@ -206,7 +206,7 @@ static int run_opened(cli *c, outcome *r)
     CLI_TRY(launch(c, r));
     CLI_TRY(save_outputs(c, &r->p));
     if (c->opt.check)
-        CLI_TRY(check_compare(c, &r->p, &r->check));
+        CLI_TRY(check_compare(c, &r->p, r->answer.config, &r->check));
     if (c->opt.json)
         json_outcome(c, r);
     else

@@ -76,7 +76,31 @@ typedef struct oracle {
     const problem *p;
     tw_device *dev;
     tw_arg *arg;
+    char config[sizeof((tw_answer){0}).config]; /* tune parameters of the launch that is checked */
 } oracle;
+
+/* Blocks and the numbers of programs follow from the tune parameters; the interpreter has none of
+ * the device's schedule parameters. */
+static void keep_tune_parameters(const problem *p, const char *config, char *out)
+{
+    size_t length = 0;
+
+    for (const char *at = config; *at; at += *at == ',') {
+        size_t name = strcspn(at, "="), pair = strcspn(at, ",");
+        for (size_t i = 0; i < tw_kernel_param_count(p->kernel); i++) {
+            tw_param_info info = TW_PARAM_INFO_INIT;
+            if (tw_kernel_param(p->kernel, i, &info) || info.kind != TW_PARAM_TUNE ||
+                strlen(info.name) != name || memcmp(info.name, at, name) != 0)
+                continue;
+            if (length)
+                out[length++] = ',';
+            memcpy(out + length, at, pair);
+            length += pair;
+        }
+        at += pair;
+    }
+    out[length] = '\0';
+}
 
 static void use_references(const problem *p, const check *k, tw_arg *arg)
 {
@@ -92,6 +116,7 @@ static int interpret(oracle *o, int64_t first, int64_t count)
 {
     tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
 
+    opt.config = o->config;
     opt.f64 = true;
     opt.program_first = first;
     opt.program_count = count;
@@ -123,10 +148,12 @@ static int interpret_enough(oracle *o, check *k)
 
 static int count_programs(oracle *o, check *k)
 {
+    tw_launch_options pinned = TW_LAUNCH_OPTIONS_INIT;
     tw_answer answer = TW_ANSWER_INIT;
     const options *opt = &o->c->opt;
 
-    if (tw_query(o->p->kernel, o->dev, o->arg, o->p->arg_count, NULL, &answer))
+    pinned.config = o->config;
+    if (tw_query(o->p->kernel, o->dev, o->arg, o->p->arg_count, &pinned, &answer))
         return cli_fail_last(o->c);
     k->programs = answer.programs;
     if (opt->program_count) {
@@ -136,11 +163,12 @@ static int count_programs(oracle *o, check *k)
     return CLI_OK;
 }
 
-static int run_oracle(cli *c, const problem *p, check *k)
+static int run_oracle(cli *c, const problem *p, const char *config, check *k)
 {
-    oracle o = {c, p, NULL, cli_alloc(p->arg_count + 1, sizeof *o.arg)};
+    oracle o = {.c = c, .p = p, .arg = cli_alloc(p->arg_count + 1, sizeof *o.arg)};
     int code = CLI_OK;
 
+    keep_tune_parameters(p, config, o.config);
     use_references(p, k, o.arg);
     if (tw_device_open(p->cx, "interp", &o.dev))
         code = cli_fail_last(c);
@@ -222,9 +250,9 @@ static void compare_tensor(const tensor *got, const tensor *reference, const voi
     }
 }
 
-int check_compare(cli *c, const problem *p, check *k)
+int check_compare(cli *c, const problem *p, const char *config, check *k)
 {
-    CLI_TRY(run_oracle(c, p, k));
+    CLI_TRY(run_oracle(c, p, config, k));
     k->pass = true;
     for (size_t i = 0; i < p->count; i++) {
         const parameter *q = &p->param[i];

@@ -26,7 +26,8 @@ typedef struct check {
 
 /* Before the launch, which changes inout tensors. */
 int check_begin(cli *c, const problem *p, check *k);
-int check_compare(cli *c, const problem *p, check *k);
+/* config: that of the launch, as tw_answer has it; the interpreter takes its tune parameters. */
+int check_compare(cli *c, const problem *p, const char *config, check *k);
 void check_free(const problem *p, check *k);
 
 #endif

@@ -39,6 +39,20 @@ expect 0 "PASS" "$tw" run "$work/third.tw" 'x=rand:f32[64]' --device=interp --ch
 expect 12 "FAIL" "$tw" run "$work/third.tw" 'x=rand:f32[64]' --device=interp --check --tolerance=0
 grep -q "worst at y\[" "$work/out" || complain "the worst element is not named"
 
+# --check interprets the configuration that ran: blocks, and which program is which, depend on it
+cat >"$work/blocks.tw" <<'END'
+kernel blocks(x: f32[N], out y: f32[N])
+tune BLOCK in {16, 32}
+grid (cdiv(N, BLOCK))
+{
+    let at = program_id(0) * BLOCK;
+    store(y[at :+ BLOCK], load(x[at :+ BLOCK]) + cast(BLOCK, f32));
+}
+END
+expect 0 "PASS" "$tw" run "$work/blocks.tw" 'x=rand:f32[64]' --device=interp --config=BLOCK=32 --check
+expect 0 "1 of 1 programs" "$tw" run "$work/blocks.tw" 'x=rand:f32[64]' --device=interp \
+    --config=BLOCK=32 --programs=1:1 --check
+
 # stdout cannot be written
 expect_full() {
     "$@" >/dev/full 2>"$work/err"
