@@ -505,7 +505,7 @@ static tensor_arg view(void *base, int64_t offset, int64_t e0, int64_t s0, int64
 
 START_TEST(slices_of_one_buffer_are_apart)
 {
-    static char buf[4];
+    static char buf[4096];
     tensor_arg a, b;
 
     /* q and k of a packed projection [N 9, 3, H 2, D 4] */
