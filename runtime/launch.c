@@ -1,9 +1,9 @@
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
+#include "compiler/ir/element.h"
 #include "runtime/clock.h"
 #include "runtime/launch.h"
 #include "runtime/lower.h"
-#include <math.h>
 #include <string.h>
 
 /* ---- workspaces: one block a launch, kept by the device between launches ----------------------
@@ -156,60 +156,14 @@ static tw_status take_workspaces(launch_state *l)
     return workspace_take(l->exe->device, total ? total : PART, &l->work);
 }
 
-/* x is one of the values that f16 has. */
-static uint64_t half_bits(double x)
+/* The entry reads a scalar from the low bytes of its slot. */
+static uint64_t scalar_bits(const launch_state *l, uint32_t i)
 {
-    uint64_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    uint64_t sign = bits >> 63 << 15;
-    if (isnan(x))
-        return sign | 0x7e00;
-    if (isinf(x))
-        return sign | 0x7c00;
-    if (fabs(x) < 0x1p-14) /* subnormal: a multiple of 2^-24 */
-        return sign | (uint64_t)(fabs(x) * 0x1p24);
-    return sign | ((bits >> 52 & 0x7ff) - 1023 + 15) << 10 | (bits >> 42 & 0x3ff);
-}
-
-/* The bits of a scalar in its dtype, as the entry reads them from the low bytes of its slot. */
-uint64_t scalar_bits(enum dtype t, ir_scalar v)
-{
+    const executable *exe = l->exe;
     uint64_t bits = 0;
-    float f = (float)v.f;
-    uint32_t f32;
 
-    memcpy(&f32, &f, sizeof f32);
-    switch (t) {
-    case DT_F64:
-        memcpy(&bits, &v.f, sizeof bits);
-        return bits;
-    case DT_F32:
-        return f32;
-    case DT_BF16:
-        return f32 >> 16; /* v is a bf16 already */
-    case DT_F16:
-        return half_bits(v.f);
-    case DT_I1:
-    case DT_I8:
-    case DT_I16:
-    case DT_I32:
-    case DT_I64:
-    case DT_U8:
-    case DT_U16:
-    case DT_U32:
-    case DT_U64:
-    case DT_COUNT:
-        break;
-    }
-    return (uint64_t)v.i;
-}
-
-static enum dtype dtype_of_param(const executable *exe, uint32_t i)
-{
-    const sig_param *p = &exe->kernel->source->sig.param[i];
-
-    return p->dtype_const < 0 ? p->dtype : (enum dtype)exe->p.cons[p->dtype_const].value;
+    element_write(param_dtype(&exe->kernel->source->sig.param[i], &exe->p), &bits, l->in[i]);
+    return bits;
 }
 
 static uint64_t slot_value(const launch_state *l, recipe_slot s)
@@ -224,7 +178,7 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
     case SLOT_DIM:
         return (uint64_t)dim_value(l, s.index);
     case SLOT_SCALAR:
-        return scalar_bits(dtype_of_param(l->exe, s.param), l->in[s.param]);
+        return scalar_bits(l, s.param);
     case SLOT_GRID:
         return (uint64_t)l->grid[s.index];
     case SLOT_WORKSPACE:

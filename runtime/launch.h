@@ -7,7 +7,5 @@
 void workspace_drop(tw_device *dev);
 /* TW_E_LIMIT when the artifact's recipe asks for what the kernel or a launch does not have. */
 tw_status recipe_check(const executable *exe);
-/* The bits of a scalar in its dtype, in the low bytes. */
-uint64_t scalar_bits(enum dtype t, ir_scalar v);
 
 #endif

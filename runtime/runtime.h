@@ -56,6 +56,12 @@ typedef struct problem {
     hash128 content;                        /* zero until runtime_content_hash has been asked */
 } problem;
 
+/* Of a tensor's elements or a scalar, where the compile-time values are known. */
+static inline enum dtype param_dtype(const sig_param *param, const problem *p)
+{
+    return param->dtype_const < 0 ? param->dtype : (enum dtype)p->cons[param->dtype_const].value;
+}
+
 /* Checked arguments of one launch. Large, and mostly unused: never cleared as a whole, so read only
  * what the kernel's signature says is there. The tuner may replace tensor[i].base by a scratch
  * copy of the same alignment. */

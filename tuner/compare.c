@@ -1,4 +1,5 @@
 #include "tuner/compare.h"
+#include "compiler/ir/element.h"
 #include <math.h>
 #include <string.h>
 
@@ -30,67 +31,13 @@ double compare_tolerance(enum dtype t)
     return 0.0;
 }
 
-static double half_value(uint16_t h)
-{
-    int exponent = h >> 10 & 31, fraction = h & 1023;
-    double v = exponent == 31  ? (fraction ? NAN : INFINITY)
-               : exponent == 0 ? ldexp(fraction, -24)
-                               : ldexp(1024 + fraction, exponent - 25);
-
-    return h >> 15 ? -v : v;
-}
-
-static double float_value(uint32_t bits)
-{
-    float f;
-
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
-}
-
-#define LOAD(type)                                                                                 \
-    do {                                                                                           \
-        type loaded;                                                                               \
-        memcpy(&loaded, p, sizeof loaded);                                                         \
-        return (double)loaded;                                                                     \
-    } while (0)
-
 double element_value(enum dtype t, const void *p)
 {
-    uint16_t half;
+    ir_scalar v = element_read(t, p);
 
-    switch (t) {
-    case DT_BF16:
-        memcpy(&half, p, sizeof half);
-        return float_value((uint32_t)half << 16);
-    case DT_F16:
-        memcpy(&half, p, sizeof half);
-        return half_value(half);
-    case DT_F32:
-        LOAD(float);
-    case DT_F64:
-        LOAD(double);
-    case DT_I1:
-    case DT_U8:
-        LOAD(uint8_t);
-    case DT_I8:
-        LOAD(int8_t);
-    case DT_I16:
-        LOAD(int16_t);
-    case DT_I32:
-        LOAD(int32_t);
-    case DT_I64:
-        LOAD(int64_t);
-    case DT_U16:
-        LOAD(uint16_t);
-    case DT_U32:
-        LOAD(uint32_t);
-    case DT_U64:
-        LOAD(uint64_t);
-    case DT_COUNT:
-        break;
-    }
-    return NAN;
+    if (dtype_is_float(t))
+        return v.f;
+    return t == DT_U64 ? (double)(uint64_t)v.i : (double)v.i;
 }
 
 /* ---- walking over the elements -------------------------------------------------------------- */

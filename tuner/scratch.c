@@ -118,11 +118,6 @@ static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, ui
     return device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE);
 }
 
-static enum dtype dtype_of(const sig_param *p, const launch_args *args)
-{
-    return p->dtype_const < 0 ? p->dtype : (enum dtype)args->p.cons[p->dtype_const].value;
-}
-
 tw_status scratch_create(scratch *s, tw_device *dev, tw_device *owner, const tw_kernel *k,
                          const launch_args *args)
 {
@@ -136,7 +131,7 @@ tw_status scratch_create(scratch *s, tw_device *dev, tw_device *owner, const tw_
         const sig_param *p = &sig->param[i];
         bool reached = dev == owner || !owner->drv->copy;
         if (p->is_tensor && (p->direction != DIR_IN || !reached))
-            st = add_tensor(s, owner, p, i, dtype_of(p, args));
+            st = add_tensor(s, owner, p, i, param_dtype(p, &args->p));
     }
     if (st != TW_OK)
         scratch_destroy(s);

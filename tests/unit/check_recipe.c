@@ -4,7 +4,6 @@
 #include "runtime/launch.h"
 #include "tests/support/runtime_fixture.h"
 #include <check.h>
-#include <math.h>
 #include <string.h>
 
 static tw_device *dev;
@@ -202,31 +201,6 @@ START_TEST(recipes_that_do_not_fit)
 }
 END_TEST
 
-static uint64_t bits_of(enum dtype t, double f)
-{
-    return scalar_bits(t, (ir_scalar){.f = f});
-}
-
-START_TEST(bits_of_scalars)
-{
-    for (uint64_t i = 0; i < 0x10000; i++) {
-        int exponent = (int)(i >> 10 & 31), mantissa = (int)(i & 1023);
-        double v = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-        if (exponent == 31)
-            v = mantissa ? (double)NAN : (double)INFINITY;
-        if (exponent != 31 || mantissa == 0)
-            ck_assert_uint_eq(bits_of(DT_F16, i >> 15 ? -v : v), i);
-    }
-    ck_assert_uint_eq(bits_of(DT_F16, (double)NAN) & 0x7fff, 0x7e00);
-    ck_assert_uint_eq(bits_of(DT_BF16, -1.5), 0xbfc0);
-    ck_assert_uint_eq(bits_of(DT_F32, 1.0), 0x3f800000);
-    ck_assert_uint_eq(bits_of(DT_F64, 1.0), 0x3ff0000000000000);
-    ck_assert_uint_eq(scalar_bits(DT_I32, (ir_scalar){.i = -2}) & 0xffffffff, 0xfffffffe);
-    ck_assert_uint_eq(scalar_bits(DT_U8, (ir_scalar){.i = 200}), 200);
-    ck_assert_uint_eq(scalar_bits(DT_I1, (ir_scalar){.i = 1}), 1);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
     Suite *s = suite_create("recipe");
@@ -238,7 +212,6 @@ Suite *test_suite(void)
     tcase_add_test(t, workspaces_that_cannot_be);
     tcase_add_test(t, timing_counts_one_launch);
     tcase_add_test(t, recipes_that_do_not_fit);
-    tcase_add_test(t, bits_of_scalars);
     suite_add_tcase(s, t);
     return s;
 }

@@ -5,6 +5,7 @@
  * Each value owns a run of cells for the whole life of an agent (SSA: an op writes only the cells
  * of its results, so operands and results never overlap). A view's one cell is the number of the
  * parameter it came from. */
+#include "compiler/ir/element.h"
 #include "compiler/target/interp/interp.h"
 
 struct interp_program {
@@ -55,9 +56,5 @@ void interp_dot(interp_agent *ag, const ir_op *op);
 void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 bool interp_load(interp_agent *ag, const ir_op *op);
 bool interp_store(interp_agent *ag, const ir_op *op);
-
-/* An element in memory (i1 takes a byte). Stores round floats to t. */
-ir_scalar element_read(enum dtype t, const void *p);
-void element_write(enum dtype t, void *p, ir_scalar v);
 
 #endif
