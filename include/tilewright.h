@@ -80,7 +80,7 @@ typedef struct tw_diagnostic {
  * fail. Never NULL; text is "" after a success. */
 typedef struct tw_error {
     tw_status status;
-    const char *text; /* rendered: message, source line, caret, hints */
+    const char *text; /* rendered: message, source line, caret, hints; no newline at the end */
     const tw_diagnostic *diagnostics;
     size_t diagnostic_count;
 } tw_error;

@@ -120,8 +120,8 @@ tw_status error_diag(tw_status st, enum diag_id id, const char *hint, const char
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     snprintf(advice, sizeof advice, "%s", hint ? hint : "");
-    error_set(st, "error: %s [%s]\n%s%s%s", text, diag_name(id), hint ? "      = hint: " : "",
-              advice, hint ? "\n" : "");
+    error_set(st, "error: %s [%s]%s%s", text, diag_name(id), hint ? "\n      = hint: " : "",
+              advice);
     memcpy(last.one_text, text, sizeof text);
     memcpy(last.one_hint, advice, sizeof advice);
     last.one = (tw_diagnostic){
@@ -154,6 +154,8 @@ static tw_status copy_diags(void *arg)
 
     sb_init(&text, &j->a);
     diag_render(l, &text, 0);
+    if (text.n > 0 && text.s[text.n - 1] == '\n')
+        text.s[--text.n] = 0;
     tw_diagnostic *all = ARENA_ARRAY(&j->a, tw_diagnostic, l->all.n);
     for (uint32_t i = 0; i < l->all.n; i++)
         all[i] = public_diag(&j->a, l->all.at[i]);
