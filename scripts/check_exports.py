@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Fails unless the library defines exactly the functions that the public header declares.
 
-usage: check_exports.py --nm NM --header HEADER --todo FILE LIBRARY.so LIBRARY.a
-
-The todo file lists functions that are declared and not written yet, one a line.
+usage: check_exports.py --nm NM --header HEADER LIBRARY.so LIBRARY.a
 """
 import argparse
 import re
@@ -36,17 +34,14 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--nm", required=True)
     p.add_argument("--header", required=True)
-    p.add_argument("--todo", required=True)
     p.add_argument("library", nargs="+")
     a = p.parse_args()
-    todo = {line.strip() for line in open(a.todo, encoding="utf-8")} - {""}
     public = declared(a.header)
-    bad = report("in the todo list and not declared", todo - public)
+    bad = 0
     for library in a.library:
         names = defined(a.nm, library)
         bad += report(f"{library}: exported and not declared", names - public)
-        bad += report(f"{library}: declared and not exported", public - names - todo)
-        report(f"{library}: written, so take it off the todo list", names & todo)
+        bad += report(f"{library}: declared and not exported", public - names)
     sys.exit(1 if bad else 0)
 
 
