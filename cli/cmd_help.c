@@ -1,4 +1,6 @@
 #include "cli/cli.h"
+#include "cli/open.h"
+#include "cli/pages.h"
 #include <string.h>
 
 static void heading(const cli *c, FILE *out, const char *text)
@@ -53,24 +55,33 @@ void help_overview(const cli *c, FILE *out)
 /* ---- topics -----------------------------------------------------------------------------------
  */
 
+const help_row help_values[] = {
+    {"FILE.npy", "an array; .npy format 1.0 to 3.0, little endian, C or Fortran order"},
+    {"DTYPE:FILE.npy",
+     "the same, and its elements must be of this type; any two-byte file as bf16 or f16"},
+    {"rand:DTYPE[2,64]", "normal numbers; the same for the same --seed and name"},
+    {"zeros:DTYPE[2,64]", "zeros"},
+    {"full:VALUE:DTYPE[2,64]", "one value everywhere: 1.5, -3, inf, nan, true"},
+    {0},
+};
+
+const help_row help_environment[] = {
+    {"TILEWRIGHT_STORE", "the store's file (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
+                         "~/.cache/tilewright/store.db)"},
+    {"NO_COLOR", "when set, no colours"},
+    {0},
+};
+
 static void topic_values(const cli *c)
 {
-    static const char *const row[][2] = {
-        {"FILE.npy", "an array; .npy format 1.0 to 3.0, little endian, C or Fortran order"},
-        {"DTYPE:FILE.npy",
-         "the same, and its elements must be of this type; any two-byte file as bf16 or f16"},
-        {"rand:DTYPE[2,64]", "normal numbers; the same for the same --seed and name"},
-        {"zeros:DTYPE[2,64]", "zeros"},
-        {"full:VALUE:DTYPE[2,64]", "one value everywhere: 1.5, -3, inf, nan, true"},
-    };
     table t;
 
     puts("What NAME=VALUE may say.");
     heading(c, stdout, "A tensor");
     table_begin(&t, "ll");
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        table_cell(&t, STYLE_CYAN, "%s", row[i][0]);
-        table_cell(&t, STYLE_PLAIN, "%s", row[i][1]);
+    for (const help_row *row = help_values; row->name; row++) {
+        table_cell(&t, STYLE_CYAN, "%s", row->name);
+        table_cell(&t, STYLE_PLAIN, "%s", row->text);
     }
     table_print(&t, &c->term, stdout, 4);
     heading(c, stdout, "An output");
@@ -85,16 +96,10 @@ static void topic_values(const cli *c)
 
 static void topic_environment(const cli *c)
 {
-    static const char *const row[][2] = {
-        {"TILEWRIGHT_STORE", "the store's file (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
-                             "~/.cache/tilewright/store.db)"},
-        {"NO_COLOR", "when set, no colours"},
-    };
-
     (void)c;
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        puts(row[i][0]);
-        print_lines(stdout, row[i][1]);
+    for (const help_row *row = help_environment; row->name; row++) {
+        puts(row->name);
+        print_lines(stdout, row->text);
     }
 }
 
@@ -122,6 +127,88 @@ static void topic_exit_codes(const cli *c)
     table_print(&t, &c->term, stdout, 0);
 }
 
+static void topic_man(const cli *c)
+{
+    (void)c;
+    write_man_page(stdout);
+}
+
+static void topic_bash(const cli *c)
+{
+    (void)c;
+    write_bash_completion(stdout);
+}
+
+static void topic_zsh(const cli *c)
+{
+    (void)c;
+    write_zsh_completion(stdout);
+}
+
+static void topic_fish(const cli *c)
+{
+    (void)c;
+    write_fish_completion(stdout);
+}
+
+/* ---- a kernel ---------------------------------------------------------------------------------
+ */
+
+static void parameter_type(const tw_param_info *p, char *out, size_t size)
+{
+    static const char *const direction[] = {"", "out ", "inout "};
+    bool is_tensor = p->kind == TW_PARAM_TENSOR;
+    int n = snprintf(out, size, "%s%s", is_tensor ? direction[p->direction] : "", p->type);
+
+    for (int i = 0; is_tensor && i < p->rank && n >= 0 && (size_t)n < size; i++)
+        n += snprintf(out + n, size - (size_t)n, "%s%s%s", i ? ", " : "[", p->dims[i],
+                      i + 1 == p->rank ? "]" : "");
+}
+
+static void parameter_rows(const cli *c, const tw_kernel *k, bool tuned)
+{
+    table t;
+
+    table_begin(&t, "lll");
+    for (size_t i = 0; i < tw_kernel_param_count(k); i++) {
+        tw_param_info p = TW_PARAM_INFO_INIT;
+        char type[256];
+        if (tw_kernel_param(k, i, &p) || (p.kind == TW_PARAM_TUNE) != tuned)
+            continue;
+        parameter_type(&p, type, sizeof type);
+        table_cell(&t, STYLE_CYAN, "%s", p.name);
+        table_cell(&t, STYLE_PLAIN, "%s", tuned ? "" : type);
+        table_cell(&t, STYLE_DIM, "%s",
+                   p.has_default && !tuned ? "has a default"
+                   : p.kind == TW_PARAM_CONST && strcmp(p.type, "bool") != 0
+                       ? "follows from the tensors, or is given"
+                       : "");
+    }
+    table_print(&t, &c->term, stdout, 4);
+}
+
+/* The completions read the rows under Arguments. */
+static int help_kernel(cli *c, const char *file)
+{
+    tw_context *cx;
+    tw_kernel *k;
+
+    c->opt.store = "none";
+    CLI_TRY(open_context(c, TW_LOG_WARNING, &cx));
+    int code = open_kernel(c, cx, file, &k);
+    if (!code) {
+        printf("%s%s%s\n", term_on(&c->term, stdout, STYLE_BOLD), tw_kernel_name(k),
+               term_off(&c->term, stdout));
+        heading(c, stdout, "Arguments");
+        parameter_rows(c, k, false);
+        heading(c, stdout, "Tune parameters");
+        parameter_rows(c, k, true);
+        tw_kernel_destroy(k);
+    }
+    tw_context_destroy(cx);
+    return code;
+}
+
 int cmd_help(cli *c)
 {
     static const struct {
@@ -129,7 +216,11 @@ int cmd_help(cli *c)
         void (*print)(const cli *c);
     } topic[] = {{"values", topic_values},
                  {"environment", topic_environment},
-                 {"exit-codes", topic_exit_codes}};
+                 {"exit-codes", topic_exit_codes},
+                 {"man", topic_man},
+                 {"bash", topic_bash},
+                 {"zsh", topic_zsh},
+                 {"fish", topic_fish}};
     const char *word = c->opt.word_count ? c->opt.word[0] : NULL;
 
     if (!word) {
@@ -141,11 +232,13 @@ int cmd_help(cli *c)
             topic[i].print(c);
             return CLI_OK;
         }
+    if (strstr(word, ".tw"))
+        return help_kernel(c, word);
     const verb *v = verb_find(word);
     if (!v)
         return cli_usage(c,
-                         "there is no help on '%s'; topics are the verbs, values, environment and "
-                         "exit-codes",
+                         "there is no help on '%s'; topics are the verbs, values, environment, "
+                         "exit-codes, and FILE.tw",
                          word);
     help_verb(c, v);
     return CLI_OK;

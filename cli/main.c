@@ -51,8 +51,14 @@ const verb verbs[] = {
      "tilewright device\n"
      "tilewright device cpu:2 --json",
      cmd_device},
-    {"help", VERB_HELP, "[VERB | values | environment | exit-codes]", "explain a verb or a topic",
-     "", "tilewright help run", cmd_help},
+    {"help", VERB_HELP,
+     "[VERB | FILE.tw[:KERNEL] | values | environment | exit-codes | man | bash | zsh | fish]",
+     "explain a verb, a kernel's parameters or a topic",
+     "man prints the manual page; bash, zsh and fish print that shell's completion.",
+     "tilewright help run\n"
+     "tilewright help kernels/attention_fwd.tw\n"
+     "source <(tilewright help bash)",
+     cmd_help},
     {0},
 };
 

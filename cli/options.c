@@ -311,6 +311,15 @@ void options_free(options *opt)
     free(opt->save);
 }
 
+bool option_describe(size_t i, option_text *out)
+{
+    if (i >= ROWS)
+        return false;
+    *out = (option_text){rows[i].name,    rows[i].letter, rows[i].value,
+                         rows[i].choices, rows[i].help,   rows[i].verbs};
+    return true;
+}
+
 void options_print(const cli *c, unsigned mask, FILE *out)
 {
     table t;

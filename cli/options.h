@@ -35,6 +35,17 @@ void options_free(options *opt);
 /* The help of the options that the verbs in mask take. */
 void options_print(const struct cli *c, unsigned mask, FILE *out);
 
+/* The i-th option, for what is written about them; false past the last. */
+typedef struct option_text {
+    const char *name;
+    char letter;         /* or 0 */
+    const char *value;   /* what its value is called; NULL: it takes none */
+    const char *choices; /* "a|b": the values there are, or NULL */
+    const char *help;
+    unsigned verbs; /* those that take it */
+} option_text;
+bool option_describe(size_t i, option_text *out);
+
 /* The word of the list nearest to name, if near enough to be meant by it; NULL if none is. */
 const char *nearest_word(const char *name, const char *const *list, size_t count);
 

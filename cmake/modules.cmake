@@ -64,6 +64,13 @@ function(tw_code_hash name)
     target_sources(tw_${name}_obj PRIVATE ${out})
 endfunction()
 
+# Before 1.0 a minor version may change the interface.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(TW_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+else()
+    set(TW_SOVERSION ${PROJECT_VERSION_MAJOR})
+endif()
+
 # libtilewright. The archive is one partial link with its hidden symbols made local: whoever links
 # it sees the public names only, as with the shared library.
 function(tw_library)
@@ -73,6 +80,7 @@ function(tw_library)
         list(APPEND outside ${TW_OUTSIDE_${name}})
     endforeach()
     list(REMOVE_DUPLICATES outside)
+    set(TW_OUTSIDE ${outside} PARENT_SCOPE)
 
     set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
     add_library(tw_shared SHARED ${objects})
@@ -85,7 +93,7 @@ function(tw_library)
         target_link_options(tw_shared PRIVATE -s) # most of it is LLVM's symbol table
     endif()
     set_target_properties(tw_shared PROPERTIES VERSION ${PROJECT_VERSION}
-        SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
+        SOVERSION ${TW_SOVERSION} LINK_DEPENDS ${exports})
 
     set(whole ${CMAKE_BINARY_DIR}/lib/tilewright_whole.o)
     add_custom_command(OUTPUT ${whole} DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
