@@ -27,7 +27,7 @@ static LLVMValueRef step_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef p, 
 
     if (LLVMGetTypeKind(elem) == LLVMIntegerTypeKind)
         tag += (int)LLVMGetIntTypeWidth(elem);
-    LLVMValueRef q = cpu_known(e, tag, p, by);
+    LLVMValueRef q = cpu_known(e, tag, p, by, depth);
     if (q || ll_is_zero(by))
         return q ? q : p;
     cpu_hoist(e, depth);
@@ -92,7 +92,7 @@ static bool proved_inside(const ir_op *op, int view_dim)
 /* Index of view dimension d where the slice begins, i64. */
 static LLVMValueRef start_of(cpu_emit *e, const ir_op *op, int d)
 {
-    LLVMValueRef i = e->scalar[op->args[1 + d]], wide = cpu_known(e, CPU_TAG_SEXT, i, NULL);
+    LLVMValueRef i = e->scalar[op->args[1 + d]], wide = cpu_known(e, CPU_TAG_SEXT, i, NULL, 0);
 
     if (wide)
         return wide;
@@ -106,7 +106,7 @@ static LLVMValueRef start_of(cpu_emit *e, const ir_op *op, int d)
 /* Address of the slice's first element. */
 static LLVMValueRef origin_of(cpu_emit *e, const ir_op *op)
 {
-    LLVMValueRef p = cpu_known(e, CPU_TAG_ORIGIN, op, NULL), offset = ll_i64(e->cx, 0);
+    LLVMValueRef p = cpu_known(e, CPU_TAG_ORIGIN, op, NULL, 0), offset = ll_i64(e->cx, 0);
     const cpu_view *view = view_of(e, op);
 
     if (p)
@@ -121,7 +121,7 @@ static LLVMValueRef origin_of(cpu_emit *e, const ir_op *op)
 /* x < y, unsigned: so is 0 <= x < y for a y that is not negative. */
 static LLVMValueRef below(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth)
 {
-    LLVMValueRef c = cpu_known(e, CPU_TAG_BELOW, x, y);
+    LLVMValueRef c = cpu_known(e, CPU_TAG_BELOW, x, y, depth);
 
     if (c)
         return c;
@@ -146,7 +146,7 @@ static LLVMValueRef both(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth)
 /* Are the dimensions that the slice drops in bounds? NULL: proved. */
 static LLVMValueRef outer_inside(cpu_emit *e, const ir_op *op)
 {
-    LLVMValueRef c = cpu_known(e, CPU_TAG_OUTER, op, NULL);
+    LLVMValueRef c = cpu_known(e, CPU_TAG_OUTER, op, NULL, 0);
 
     if (c)
         return c;
@@ -177,8 +177,14 @@ static LLVMValueRef rows_inside(cpu_emit *e, const ir_op *op, const cpu_at *at)
     return c;
 }
 
+/* x in [0, hi]. Constants are folded here: LLVM 22 loads whole vectors where it finds only late that
+ * a mask of lanes below a bound has the bound 0 (AVX2, seen with i64). */
 static LLVMValueRef clamp(cpu_emit *e, LLVMValueRef x, int64_t hi)
 {
+    if (LLVMIsAConstantInt(x)) {
+        int64_t v = LLVMConstIntGetSExtValue(x);
+        return ll_int(e->cx->i32, v < 0 ? 0 : v > hi ? hi : v);
+    }
     x = ll_binary(e->cx, "llvm.smax", x, ll_i64(e->cx, 0));
     x = ll_binary(e->cx, "llvm.smin", x, ll_i64(e->cx, hi));
     return LLVMBuildTrunc(e->cx->b, x, e->cx->i32, "");
@@ -204,7 +210,7 @@ static stretch lanes_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int 
     facts_range(e->plan->facts, op->args[1 + d], &lo, &hi);
     LLVMValueRef first = cpu_add(e, start_of(e, op, d), cpu_index_value(e, i), s.depth);
     int tag = CPU_TAG_REST + limit;
-    s.end = cpu_known(e, tag, first, extent);
+    s.end = cpu_known(e, tag, first, extent, s.depth);
     cpu_hoist(e, s.depth);
     if (!s.end) {
         s.end = clamp(e, LLVMBuildSub(e->cx->b, extent, first, ""), limit);
@@ -216,27 +222,38 @@ static stretch lanes_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int 
     return s;
 }
 
+/* begin <= iota < end, as one unsigned comparison. (Two and an `and` give LLVM 22 half masks that it
+ * finds to be constants late, and then takes for all ones: see clamp.) */
+static LLVMValueRef between(cpu_emit *e, LLVMValueRef iota, LLVMValueRef begin, LLVMValueRef end)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMValueRef n = LLVMBuildSub(b, end, begin, "");
+
+    n = ll_binary(e->cx, "llvm.smax", n, ll_int(e->cx->i32, 0));
+    LLVMValueRef at = LLVMBuildSub(b, iota, ll_splat(e->cx, begin, e->isa->lanes), "");
+    return LLVMBuildICmp(b, LLVMIntULT, at, ll_splat(e->cx, n, e->isa->lanes), "");
+}
+
 /* Which lanes may be accessed; NULL: all. *depth: where the mask is known. */
 static LLVMValueRef mask_of(cpu_emit *e, const ir_op *op, const cpu_at *at, int limit, int *depth)
 {
     int lanes = e->isa->lanes;
-    LLVMValueRef rows = rows_inside(e, op, at), iota = ll_iota(e->cx, 0, lanes), mask, from;
+    LLVMValueRef rows = rows_inside(e, op, at), iota = ll_iota(e->cx, 0, lanes), mask;
     stretch s = lanes_inside(e, op, at, limit);
 
     *depth = rows ? cpu_at_depth(at, slice_type(e, op).rank) : s.depth;
     if (!rows && proved_inside(op, cpu_view_dim(op, at->lane)))
         return limit < lanes ? ll_first_lanes(e->cx, limit, lanes) : NULL;
-    if (!s.begin && (mask = cpu_known(e, CPU_TAG_MASK, s.end, rows)))
+    if (!s.begin && (mask = cpu_known(e, CPU_TAG_MASK, s.end, rows, *depth)))
         return mask;
     LLVMValueRef end = s.end;
     cpu_hoist(e, *depth);
     if (rows)
         s.end = ll_select(e->cx, rows, s.end, ll_int(e->cx->i32, 0));
-    mask = LLVMBuildICmp(e->cx->b, LLVMIntSLT, iota, ll_splat(e->cx, s.end, lanes), "");
     if (s.begin) {
-        from = LLVMBuildICmp(e->cx->b, LLVMIntSGE, iota, ll_splat(e->cx, s.begin, lanes), "");
-        mask = LLVMBuildAnd(e->cx->b, mask, from, "");
+        mask = between(e, iota, s.begin, s.end);
     } else {
+        mask = LLVMBuildICmp(e->cx->b, LLVMIntSLT, iota, ll_splat(e->cx, s.end, lanes), "");
         cpu_note(e, CPU_TAG_MASK, end, rows, mask, *depth);
     }
     cpu_home(e);

@@ -103,8 +103,8 @@ cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at);
 void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got);
 /* got as a vector. */
 LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got);
-/* Instructions that are not emitted twice: looked up by tag and operands. made: NULL when unknown;
- * then the caller emits it at depth (between cpu_hoist and cpu_home) and notes it. */
+/* Instructions that are not emitted twice: looked up by tag and operands. NULL when nothing known at
+ * depth has them; then the caller emits it there (between cpu_hoist and cpu_home) and notes it. */
 enum cpu_tag {
     CPU_TAG_ADD, CPU_TAG_MUL, CPU_TAG_SPLAT, CPU_TAG_SEXT, CPU_TAG_BELOW, CPU_TAG_ORIGIN,
     CPU_TAG_OUTER,
@@ -112,7 +112,7 @@ enum cpu_tag {
     CPU_TAG_GEP = 64,    /* + kind and width of the element */
     CPU_TAG_REST = 1 << 20 /* + limit */
 };
-LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y);
+LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y, int depth);
 void cpu_note(cpu_emit *e, int tag, const void *x, const void *y, LLVMValueRef v, int depth);
 LLVMValueRef cpu_mul(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);
 LLVMValueRef cpu_add(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);

@@ -105,12 +105,12 @@ void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got)
 
 /* ---- arithmetic on indices ------------------------------------------------------------------- */
 
-LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y)
+LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y, int depth)
 {
     cpu_memo m = {.tag = tag, .x = x, .y = y};
     const cpu_memo *known = memo_find(e, &m);
 
-    return known ? known->got.v : NULL;
+    return known && known->got.depth <= depth ? known->got.v : NULL;
 }
 
 void cpu_note(cpu_emit *e, int tag, const void *x, const void *y, LLVMValueRef v, int depth)
@@ -122,7 +122,7 @@ void cpu_note(cpu_emit *e, int tag, const void *x, const void *y, LLVMValueRef v
 
 static LLVMValueRef arithmetic(cpu_emit *e, int tag, LLVMValueRef x, LLVMValueRef y, int depth)
 {
-    LLVMValueRef v = cpu_known(e, tag, x, y);
+    LLVMValueRef v = cpu_known(e, tag, x, y, depth);
 
     if (v)
         return v;
@@ -156,7 +156,7 @@ LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got)
 
     if (ll_lanes_of(LLVMTypeOf(got.v)) > 1)
         return got.v;
-    if ((v = cpu_known(e, CPU_TAG_SPLAT, got.v, NULL)))
+    if ((v = cpu_known(e, CPU_TAG_SPLAT, got.v, NULL, got.depth)))
         return v;
     cpu_hoist(e, got.depth);
     v = ll_splat(e->cx, got.v, e->isa->lanes);
@@ -380,9 +380,10 @@ static cpu_got element_of_reshape(cpu_emit *e, const ir_op *op, const cpu_at *at
     LLVMValueRef linear = ll_i64(e->cx, 0);
     cpu_at in = {.lane = -1};
 
-    for (int d = 0; d < to.rank; d++) {
-        linear = cpu_mul(e, linear, ll_i64(e->cx, to.shape[d]), depth);
-        linear = cpu_add(e, linear, cpu_index_value(e, at->i[d]), depth);
+    for (int d = 0, known = 0; d < to.rank; d++) {
+        linear = cpu_mul(e, linear, ll_i64(e->cx, to.shape[d]), known);
+        known = cpu_at_depth(at, d + 1);
+        linear = cpu_add(e, linear, cpu_index_value(e, at->i[d]), known);
     }
     cpu_hoist(e, depth);
     for (int d = from.rank - 1; d >= 0; d--) {

@@ -200,6 +200,8 @@ LLVMValueRef ll_splat(const ll_cx *cx, LLVMValueRef scalar, int lanes)
 
 LLVMValueRef ll_select(const ll_cx *cx, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y)
 {
+    if (LLVMIsAConstantInt(c))
+        return LLVMConstIntGetZExtValue(c) ? x : y;
     return LLVMBuildSelect(cx->b, c, x, y, "");
 }
 

@@ -14,7 +14,7 @@ typedef struct llvm_session {
     ll_cx cx;
     LLVMTargetMachineRef machine;
     LLVMMemoryBufferRef buffer;
-    char problem[256]; /* what LLVM's diagnostics said first; "" = nothing */
+    char problem[512]; /* what LLVM's diagnostics said first; "" = nothing */
     bool fatal;        /* a fatal error was thrown */
     struct llvm_session *outer;
 } llvm_session;
