@@ -101,7 +101,7 @@ static tw_status use_known(tune_job *j)
 }
 
 /* The other process takes longer than this one may wait: the best known without it. */
-static tw_status use_best_known(tune_job *j, tw_status st)
+static tw_status use_best_known(tune_job *j)
 {
     config_answer a;
 
@@ -109,8 +109,7 @@ static tw_status use_best_known(tune_job *j, tw_status st)
     j->cfg = a.cfg;
     j->seconds = a.seconds;
     j->layer = a.layer;
-    TRY(report_answer(j));
-    return st;
+    return report_answer(j);
 }
 
 /* ---- whose turn it is ----------------------------------------------------------------------- */
@@ -176,6 +175,11 @@ static void keep_winner(tune_job *j, session *s)
                 trial_median(&s->trial[0]) / j->seconds);
 }
 
+static tw_status cancelled(void)
+{
+    return error_set(TW_E_CANCELLED, "tuning was cancelled");
+}
+
 static tw_status run_session(tune_job *j)
 {
     session *s;
@@ -191,7 +195,7 @@ static tw_status run_session(tune_job *j)
             st = TW_E_NOMEM;
     }
     session_destroy(s);
-    return st == TW_E_CANCELLED ? error_set(st, "tuning was cancelled") : st;
+    return st == TW_E_CANCELLED ? cancelled() : st;
 }
 
 static tw_status tune_ours(tune_job *j)
@@ -212,9 +216,10 @@ static tw_status tune_or_take(tune_job *j)
     case TURN_KNOWN:
         return use_known(j);
     case TURN_CANCELLED:
-        return use_best_known(j, error_set(TW_E_CANCELLED, "tuning was cancelled"));
+        TRY(use_best_known(j));
+        return cancelled();
     case TURN_TOO_LONG:
-        return use_best_known(j, TW_OK);
+        return use_best_known(j);
     }
     return TW_E_INTERNAL;
 }
@@ -241,6 +246,8 @@ static tw_status job_run(tune_job *j, const char *pin)
     if (st == TW_OK)
         st = tune_or_take(j);
     arena_release(&j->a);
+    if (st == TW_OK)
+        error_clear(); /* of candidates that failed */
     return st;
 }
 
@@ -263,6 +270,7 @@ tw_status tw_tune(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t count
 {
     tw_tune_options opt;
 
+    error_clear();
     if (report)
         *report = NULL;
     if (!k || !dev)

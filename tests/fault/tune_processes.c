@@ -230,6 +230,8 @@ START_TEST(waiting_can_be_cancelled)
     opt.progress = stop_when_waiting;
     opt.progress_user = &s;
     ck_assert_int_eq(worker_tune(&w, &opt, &r), TW_E_CANCELLED);
+    ck_assert_int_eq(tw_last_error()->status, TW_E_CANCELLED);
+    ck_assert_str_eq(tw_last_error()->text, "tuning was cancelled");
     ck_assert(s.waited);
     ck_assert_ptr_nonnull(r);
     tw_tune_report_destroy(r);

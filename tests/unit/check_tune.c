@@ -222,6 +222,7 @@ START_TEST(failing_candidates_are_recorded)
 
     fake.fails_at = FAKE_N / 128;
     RT_OK(tune(NULL, &r));
+    ck_assert_int_eq(tw_last_error()->status, TW_OK);
     ck_assert_int_eq(trial_of(r, "BLOCK=128,")->state, TW_TRIAL_FAILED);
     ck_assert_str_eq(trial_of(r, "BLOCK=128,")->reason, "this launch fails");
     ck_assert(starts_with(winner_of(r)->config, "BLOCK=256,") ||
