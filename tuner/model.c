@@ -233,14 +233,6 @@ static void predict(const model *m, uint32_t point, double *mean, double *deviat
     *deviation = m->scale * sqrt(fmax(1.0 - explained, 0.0));
 }
 
-double model_mean(const model *m, uint32_t point)
-{
-    double mean, deviation;
-
-    predict(m, point, &mean, &deviation);
-    return mean;
-}
-
 double model_improvement(const model *m, uint32_t point)
 {
     double mean, deviation;

@@ -19,6 +19,5 @@ void model_fit(model *m);
 double model_improvement(const model *m, uint32_t point);
 /* From 0 to 1: how near two points are, whatever the fit says of what matters. */
 double model_closeness(const model *m, uint32_t a, uint32_t b);
-double model_mean(const model *m, uint32_t point);
 
 #endif

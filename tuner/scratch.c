@@ -167,21 +167,12 @@ tw_status scratch_reset_inputs(scratch *s)
     return reset(s, false);
 }
 
-static const char *read_block(scratch *s, const char *at, size_t size, void *buffer)
-{
-    if (scratch_is_host(s))
-        return at;
-    return device_copy(s->dev, buffer, at, size, COPY_FROM_DEVICE) == TW_OK ? buffer : NULL;
-}
-
 const char *scratch_read(scratch *s, uint32_t i, void *buffer)
 {
     const scratch_tensor *t = &s->tensor[i];
+    const char *block = t->base - t->to_first;
 
-    return read_block(s, t->base - t->to_first, t->size, buffer);
-}
-
-const char *scratch_read_initial(scratch *s, uint32_t i, void *buffer)
-{
-    return read_block(s, s->tensor[i].initial, s->tensor[i].size, buffer);
+    if (scratch_is_host(s))
+        return block;
+    return device_copy(s->dev, buffer, block, t->size, COPY_FROM_DEVICE) == TW_OK ? buffer : NULL;
 }

@@ -35,7 +35,6 @@ tw_status scratch_reset_inputs(scratch *s);
 /* Where the host can read tensor i's block: the block itself, or a copy made in buffer (t->size
  * bytes; may be NULL when scratch_is_host). NULL on failure, with the error set. */
 const char *scratch_read(scratch *s, uint32_t i, void *buffer);
-const char *scratch_read_initial(scratch *s, uint32_t i, void *buffer);
 bool scratch_is_host(const scratch *s);
 
 #endif

@@ -33,6 +33,5 @@ launch_program *launch_prepare(arena *a, const ir_fn *launch);
  * Returns TW_E_ARG with *failed = text of the require that does not hold. */
 tw_status launch_eval(const launch_program *p, ir_scalar *in, uint64_t given, int64_t grid[3],
                       const char **failed);
-void launch_program_size(const launch_program *p, int *ops); /* for statistics */
 
 #endif

@@ -229,8 +229,3 @@ tw_status launch_eval(const launch_program *p, ir_scalar *in, uint64_t given, in
         grid[i] = slot[p->grid[i]].i > 0 ? slot[p->grid[i]].i : 0;
     return TW_OK;
 }
-
-void launch_program_size(const launch_program *p, int *ops)
-{
-    *ops = (int)p->nops;
-}
