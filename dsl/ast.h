@@ -82,6 +82,8 @@ enum decl_kind {
     DECL_KIND,    /* int, bool, float, dtype: id is enum kind_word */
     DECL_KERNEL,
     DECL_FN,
+    DECL_ENUM,   /* members */
+    DECL_MEMBER, /* of `of`, number id */
     DECL_CONST,
     DECL_LET,
     DECL_VAR,
@@ -97,7 +99,7 @@ enum kind_word { KIND_INT, KIND_BOOL, KIND_FLOAT, KIND_DTYPE };
 
 typedef struct fn_body { /* of DECL_FN */
     decl_list args;
-    stmt *body;
+    stmt *body;         /* NULL: the type of a parameter that is a function */
     decl_list assigned; /* resolve: outer vars it assigns, also through calls */
 } fn_body;
 
@@ -115,7 +117,9 @@ struct decl {
     enum ir_direction direction; /* TENSOR */
     double number;
     expr *type, *init; /* either may be NULL */
-    fn_body *fn;
+    fn_body *fn;       /* FN; BRACKET and ARG when they are functions */
+    decl_list members;
+    decl *of;
     struct kernel_ast *kernel;
     decl *hidden;   /* resolve: what the name meant outside */
     decl_list uses; /* resolve: functions and constants of the file that one of the file names */
@@ -152,12 +156,21 @@ typedef struct kernel_ast {
 
 typedef struct unit_ast {
     const source *src;
-    decl_list top;              /* consts, functions, kernels in the order written */
-    VEC(const char *) doubtful; /* names in statements that could not be read */
-    uint32_t slots;             /* resolve */
+    decl_list top; /* consts, enumerations and their members, functions, kernels, as written */
+    VEC(const char *) doubtful;   /* names in statements that could not be read */
+    _Atomic uint32_t slots;       /* resolve; functions given as text add theirs later */
+    const struct fn_texts *texts; /* fn_text.h; NULL while the file is loaded */
 } unit_ast;
 
+/* What a call of d can give a body to: a function, or a parameter that is one. */
+static inline bool decl_is_fn(const decl *d)
+{
+    return d->fn != NULL;
+}
+
 const char *ast_print_kernel(const kernel_ast *k, const unit_ast *u, arena *a);
+/* "fn(b, h, row, col)" */
+const char *ast_fn_type(const fn_body *fn, arena *a);
 /* As written, spaces included, at most max bytes: for messages and texts of assert. */
 const char *ast_source_text(const expr *e, arena *a, size_t max);
 

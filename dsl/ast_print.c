@@ -83,6 +83,8 @@ static void print_decl(strbuf *b, const char *word, const decl *d)
     sb_fmt(b, "%s%s", word, d->name);
     if (d->type)
         sb_str(b, ": "), print_expr(b, d->type);
+    if (d->fn)
+        sb_fmt(b, ": %s", ast_fn_type(d->fn, b->a));
     if (d->init)
         sb_str(b, " = "), print_expr(b, d->init);
 }
@@ -244,10 +246,27 @@ const char *ast_print_kernel(const kernel_ast *k, const unit_ast *u, arena *a)
             sb_char(&b, '\n');
         } else if (d->kind == DECL_FN) {
             print_fn(&b, d, 0);
+        } else if (d->kind == DECL_ENUM) {
+            sb_fmt(&b, "enum %s", d->name);
+            for (uint32_t m = 0; m < d->members.n; m++)
+                sb_fmt(&b, " %s", d->members.at[m]->name);
+            sb_char(&b, '\n');
         }
     }
     print_head(&b, k);
     print_stmt(&b, k->body, 2);
+    return b.s;
+}
+
+const char *ast_fn_type(const fn_body *fn, arena *a)
+{
+    strbuf b;
+
+    sb_init(&b, a);
+    sb_str(&b, "fn(");
+    for (uint32_t i = 0; i < fn->args.n; i++)
+        sb_fmt(&b, "%s%s", i ? ", " : "", fn->args.at[i]->name);
+    sb_char(&b, ')');
     return b.s;
 }
 

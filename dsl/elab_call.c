@@ -69,12 +69,26 @@ static value inline_body(elab *cx, const fn_body *fn)
     return cx->over ? val_bad() : res;
 }
 
+/* Through functions that are passed, a function may come back to itself. */
+static bool is_active(const elab *cx, const decl *d)
+{
+    for (uint32_t i = 0; i < cx->calls.n; i++) {
+        if (cx->calls.at[i].fn == d)
+            return true;
+    }
+    return false;
+}
+
 static value call_fn(elab *cx, const expr *e, const decl *d)
 {
     value *v = ARENA_ARRAY(cx->a, value, e->list.n);
     span outer = cx->b.where;
-    call_site site = {e->where, d->name};
+    call_site site = {e->where, d};
 
+    if (is_active(cx, d)) {
+        elab_error(cx, DIAG_RECURSION, e->where, "'%s' calls itself", d->name);
+        return val_bad();
+    }
     for (uint32_t i = 0; i < e->list.n; i++)
         v[i] = elab_expr(cx, e->list.at[i]);
     vec_push(&cx->calls, cx->a, site);
@@ -92,5 +106,10 @@ value elab_call(elab *cx, const expr *e)
 
     if (!d)
         return val_bad();
-    return d->kind == DECL_BUILTIN ? call_builtin(cx, e, d->id) : call_fn(cx, e, d);
+    if (d->kind == DECL_BUILTIN)
+        return call_builtin(cx, e, d->id);
+    if (d->kind == DECL_FN)
+        return call_fn(cx, e, d);
+    value f = elab_expr(cx, e->a); /* a parameter that is a function */
+    return f.kind == VAL_FN ? call_fn(cx, e, f.as.decl) : val_bad();
 }

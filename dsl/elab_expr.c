@@ -84,6 +84,15 @@ static value elab_name(elab *cx, const expr *e)
         return val_float(d->number);
     case DECL_CONST:
         return d->scope == 1 ? file_constant(cx, d) : val_bad();
+    case DECL_MEMBER:
+        return val_member(d);
+    case DECL_FN:
+        return val_fn(d);
+    case DECL_ENUM:
+        x = elab_error(cx, DIAG_BAD_OPERAND, e->at, "'%s' is an enumeration", d->name);
+        diag_hint(cx->diags, x, "its values are called by their own names: %s",
+                  d->members.n ? d->members.at[0]->name : "");
+        return val_bad();
     case DECL_KIND:
         x = elab_error(cx, DIAG_BAD_OPERAND, e->at, "'%s' is a kind of compile-time parameter",
                        d->name);
@@ -347,9 +356,17 @@ static bool check_constant(elab *cx, const value *right, enum ir_opcode code, co
     return true;
 }
 
-static value compare_dtypes(const value *v, enum token_kind op)
+/* == and != of two dtypes, or of two members of one enumeration. */
+static value compare_names(elab *cx, const value *v, const expr *e)
 {
-    return val_bool((v[0].dtype == v[1].dtype) == (op == TOK_EQ));
+    bool dtypes = v[0].kind == VAL_DTYPE;
+    bool same = dtypes ? v[0].dtype == v[1].dtype : v[0].as.decl == v[1].as.decl;
+
+    if (dtypes || v[0].as.decl->of == v[1].as.decl->of)
+        return val_bool(same == (e->op == TOK_EQ));
+    elab_error(cx, DIAG_TYPE_MISMATCH, e->at, "'%s' needs one enumeration, not %s and %s",
+               token_text(e->op), val_text(cx, &v[0]), val_text(cx, &v[1]));
+    return val_bad();
 }
 
 static value elab_binary(elab *cx, const expr *e)
@@ -361,8 +378,11 @@ static value elab_binary(elab *cx, const expr *e)
         row++;
     value v[2] = {elab_expr(cx, e->a), elab_expr(cx, e->b)};
     const expr *const from[2] = {e->a, e->b};
-    if (v[0].kind == VAL_DTYPE && v[1].kind == VAL_DTYPE && row->takes == TAKES_ALL)
-        return compare_dtypes(v, e->op);
+    if (row->takes == TAKES_ALL && v[0].kind == v[1].kind &&
+        (v[0].kind == VAL_DTYPE || v[0].kind == VAL_MEMBER))
+        return compare_names(cx, v, e);
+    if (v[0].kind == VAL_BAD || v[1].kind == VAL_BAD)
+        return val_bad();
     bool good = elab_need_number(cx, &v[0], e->a, user);
     if (!elab_need_number(cx, &v[1], e->b, user) || !good)
         return val_bad();

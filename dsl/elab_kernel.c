@@ -2,6 +2,7 @@
  * kernel function and, over the same parameters, the launch function. */
 #include "compiler/base/check.h"
 #include "dsl/elaborate.h"
+#include "dsl/fn_text.h"
 #include "dsl/signature.h"
 #include <string.h>
 
@@ -18,6 +19,21 @@ static void report_binding(elab *cx, const decl *d, const char *text)
     diag_add(cx->diags, DIAG_BAD_BINDING, d->where, "'%s' %s", d->name, text);
 }
 
+static bool bind_name(elab *cx, const decl *d, const sig_const *c, int64_t n, value *v)
+{
+    const decl *fn = c->kind == BIND_FN ? fn_of_value(cx->unit, n) : NULL;
+
+    if (fn && fn->fn->args.n == d->fn->args.n)
+        *v = val_fn(fn);
+    else if (c->kind == BIND_ENUM && n >= 0 && n < c->nmembers)
+        *v = val_member(d->type->decl->members.at[n]);
+    else
+        report_binding(cx, d,
+                       c->kind == BIND_FN ? "is another kind of function"
+                                          : "is a member of its enumeration");
+    return v->kind != VAL_BAD;
+}
+
 static bool bind_bracket(elab *cx, const decl *d, const sig_const *c, const ir_binding *b)
 {
     value *v = &cx->env[d->slot];
@@ -28,10 +44,13 @@ static bool bind_bracket(elab *cx, const decl *d, const sig_const *c, const ir_b
         return false;
     }
     if (b->kind != c->kind) {
-        static const char *const text[] = {"is a dtype", "is an int", "is a bool"};
+        static const char *const text[] = {"is a dtype", "is an int", "is a bool",
+                                           "is a member of an enumeration", "is a function"};
         report_binding(cx, d, text[c->kind]);
         return false;
     }
+    if (c->kind == BIND_ENUM || c->kind == BIND_FN)
+        return bind_name(cx, d, c, b->value, v);
     if (c->kind == BIND_DTYPE &&
         (b->value < 0 || b->value >= DT_COUNT || !(c->dtypes >> b->value & 1))) {
         report_binding(cx, d, c->dtypes >> DT_I32 & 1 ? "is a dtype" : "is f16, bf16 or f32");

@@ -150,7 +150,8 @@ static value elab_cdiv(elab *cx, const expr *e, value *v, const char *user)
     if (down.kind == VAL_BAD || rest.kind == VAL_BAD)
         return val_bad();
     if (down.kind == VAL_CONST) {
-        down.as.num.i += is_signed ? rest.as.num.i > 0 : rest.as.num.i != 0;
+        bool up = is_signed ? rest.as.num.i > 0 : rest.as.num.i != 0;
+        down.as.num.i = (int64_t)((uint64_t)down.as.num.i + up);
         return down;
     }
     value zero = val_int(0);

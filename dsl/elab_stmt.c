@@ -17,18 +17,26 @@ static bool is_kernel_float(enum dtype t)
     return t == DT_F16 || t == DT_BF16 || t == DT_F32;
 }
 
-/* int, bool, float, dtype as the type of a const argument: true when d->type is one of them. */
+static bool is_of_kind(const decl *kind, const value *v)
+{
+    if (kind->kind == DECL_ENUM)
+        return v->kind == VAL_MEMBER && v->as.decl->of == kind;
+    if (v->kind == VAL_CONST)
+        return (kind->id == KIND_INT && v->cls == CLASS_INT) ||
+               (kind->id == KIND_BOOL && v->cls == CLASS_BOOL);
+    return v->kind == VAL_DTYPE &&
+           (kind->id == KIND_DTYPE || (kind->id == KIND_FLOAT && is_kernel_float(v->dtype)));
+}
+
+/* int, bool, float, dtype or an enumeration as the type of a const argument: true when d->type is
+ * one of them. */
 static bool bind_kind(elab *cx, const decl *d, value *v, const expr *e)
 {
     const decl *kind = d->type && d->type->kind == EXPR_NAME ? d->type->decl : NULL;
 
-    if (!kind || kind->kind != DECL_KIND || !d->is_const)
+    if (!kind || (kind->kind != DECL_KIND && kind->kind != DECL_ENUM) || !d->is_const)
         return false;
-    bool good = v->kind == VAL_CONST && ((kind->id == KIND_INT && v->cls == CLASS_INT) ||
-                                         (kind->id == KIND_BOOL && v->cls == CLASS_BOOL));
-    good =
-        good || (v->kind == VAL_DTYPE &&
-                 (kind->id == KIND_DTYPE || (kind->id == KIND_FLOAT && is_kernel_float(v->dtype))));
+    bool good = is_of_kind(kind, v);
     if (!good && v->kind != VAL_BAD) {
         elab_error(cx, v->kind == VAL_RUN ? DIAG_NOT_CONSTANT : DIAG_BAD_OPERAND, e->where,
                    "'%s' is a compile-time %s, not %s", d->name, kind->name, val_text(cx, v));
@@ -51,13 +59,27 @@ static value to_type(elab *cx, const decl *d, value v, const expr *e)
 
 static value need_constant(elab *cx, const decl *d, value v, const expr *e)
 {
-    if (v.kind == VAL_CONST || v.kind == VAL_DTYPE || v.kind == VAL_TYPE || v.kind == VAL_BAD)
+    if (v.kind == VAL_CONST || v.kind == VAL_DTYPE || v.kind == VAL_TYPE || v.kind == VAL_BAD ||
+        v.kind == VAL_MEMBER || v.kind == VAL_FN)
         return v;
     diag *x = elab_error(cx, DIAG_NOT_CONSTANT, e->where,
                          "'%s' is a compile-time value; this is only known when the kernel runs",
                          d->name);
     if (d->kind == DECL_CONST)
         diag_hint(cx->diags, x, "declare it with let");
+    return val_bad();
+}
+
+/* A function for a parameter that is one. */
+static value to_fn(elab *cx, const decl *d, value v, const expr *e)
+{
+    if (v.kind == VAL_BAD || (v.kind == VAL_FN && v.as.decl->fn->args.n == d->fn->args.n))
+        return v;
+    diag *x = elab_error(cx, DIAG_BAD_OPERAND, e->where, "'%s' is %s, not %s", d->name,
+                         ast_fn_type(d->fn, cx->diags->a), val_text(cx, &v));
+    if (v.kind == VAL_FN)
+        diag_note(cx->diags, x, v.as.decl->where, "it is %s",
+                  ast_fn_type(v.as.decl->fn, cx->diags->a));
     return val_bad();
 }
 
@@ -72,7 +94,9 @@ void elab_bind(elab *cx, const decl *d, value v, const expr *e)
             diag_hint(cx->diags, x, "read it: load(%s)", ast_source_text(e, cx->diags->a, 40));
         v = val_bad();
     }
-    if (!bind_kind(cx, d, &v, e) && d->type)
+    if (decl_is_fn(d))
+        v = to_fn(cx, d, v, e);
+    else if (!bind_kind(cx, d, &v, e) && d->type)
         v = to_type(cx, d, v, e);
     if (d->kind == DECL_CONST || d->is_const)
         v = need_constant(cx, d, v, e);

@@ -43,6 +43,16 @@ value val_type(ir_type t)
     return t.kind == TYPE_NONE ? val_bad() : (value){.kind = VAL_TYPE, .as.type = t};
 }
 
+value val_member(const decl *d)
+{
+    return (value){.kind = VAL_MEMBER, .as.decl = d};
+}
+
+value val_fn(const decl *d)
+{
+    return (value){.kind = VAL_FN, .as.decl = d};
+}
+
 /* ---- messages ---- */
 
 #define CALLS_SHOWN 4
@@ -59,7 +69,7 @@ diag *elab_error(elab *cx, enum diag_id id, span where, const char *fmt, ...)
     diag *d = diag_add(cx->diags, id, where, "%s", text);
     for (uint32_t i = cx->calls.n, shown = 0; i > 0 && shown < CALLS_SHOWN; i--, shown++)
         diag_note(cx->diags, d, cx->calls.at[i - 1].where, "in this call of '%s'",
-                  cx->calls.at[i - 1].name);
+                  cx->calls.at[i - 1].fn->name);
     return d;
 }
 
@@ -110,6 +120,10 @@ const char *val_text(elab *cx, const value *v)
         return arena_printf(cx->diags->a, "a slice of '%s'", v->as.place->tensor->name);
     case VAL_TEXT:
         return "a text";
+    case VAL_MEMBER:
+        return arena_printf(cx->diags->a, "the %s '%s'", v->as.decl->of->name, v->as.decl->name);
+    case VAL_FN:
+        return arena_printf(cx->diags->a, "the function '%s'", v->as.decl->name);
     }
     return "";
 }

@@ -24,7 +24,9 @@ enum value_kind {
     VAL_TYPE,  /* f32[64, 64] */
     VAL_VIEW,  /* a tensor parameter */
     VAL_PLACE, /* a slice of one */
-    VAL_TEXT
+    VAL_TEXT,
+    VAL_MEMBER, /* of an enumeration */
+    VAL_FN
 };
 enum const_class { CLASS_INT, CLASS_FLOAT, CLASS_BOOL };
 
@@ -46,6 +48,7 @@ typedef struct value {
         const decl *tensor;
         const place *place;
         const char *text;
+        const decl *decl; /* MEMBER, FN */
     } as;
 } value;
 
@@ -57,7 +60,7 @@ enum elab_mode {
 
 typedef struct call_site {
     span where;
-    const char *name;
+    const decl *fn;
 } call_site;
 
 typedef struct elab {
@@ -83,6 +86,8 @@ value val_bool(bool b);
 value val_run(ir_val v);
 value val_dtype(enum dtype t);
 value val_type(ir_type t);
+value val_member(const decl *d);
+value val_fn(const decl *d);
 
 /* Reports, with the chain of calls that led here; NULL after a limit. */
 diag *elab_error(elab *cx, enum diag_id id, span where, const char *fmt, ...)

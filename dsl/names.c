@@ -121,7 +121,7 @@ static void refuse_value(resolver *r, expr *e)
 {
     diag *x;
 
-    switch ((int)e->decl->kind) {
+    switch (decl_is_fn(e->decl) ? DECL_FN : (int)e->decl->kind) {
     case DECL_FN:
     case DECL_BUILTIN:
         x = diag_add(r->diags, DIAG_BAD_OPERAND, e->at, "'%s' is a function: call it", e->lit.name);
@@ -191,6 +191,48 @@ static void check_access(resolver *r, const expr *call, int id)
         names_check_direction(r->diags, d, place->where, id == BUILTIN_LOAD);
 }
 
+/* Who gets a function may call it anywhere, so nothing may follow from a call but its value. */
+static void check_passed(resolver *r, const expr *e, const decl *d)
+{
+    diag *x;
+
+    if (!decl_is_fn(d)) {
+        x = diag_add(r->diags, DIAG_BAD_OPERAND, e->at, "'%s' is not a function of this text",
+                     d->name);
+        if (d->kind == DECL_BUILTIN)
+            diag_hint(r->diags, x, "write a function that calls it");
+    } else if (d->fn->assigned.n > 0) {
+        x = diag_add(r->diags, DIAG_BAD_OPERAND, e->at,
+                     "'%s' assigns an outer var: it can be called, not passed", d->name);
+        diag_note(r->diags, x, d->fn->assigned.at[0]->where, "'%s' is declared here",
+                  d->fn->assigned.at[0]->name);
+    }
+}
+
+/* e, where the name of a function must stand. */
+static void resolve_passed(resolver *r, expr *e)
+{
+    if (e->kind == EXPR_NAME) {
+        const decl *d = use_name(r, e);
+        if (d)
+            check_passed(r, e, d);
+        return;
+    }
+    resolve_expr(r, e);
+    if (e->kind != EXPR_BAD)
+        diag_add(r->diags, DIAG_BAD_OPERAND, e->where, "the name of a function is needed here");
+}
+
+static void resolve_args(resolver *r, expr *e, const decl *d)
+{
+    for (uint32_t i = 0; i < e->list.n; i++) {
+        if (d && d->kind == DECL_FN && i < d->fn->args.n && decl_is_fn(d->fn->args.at[i]))
+            resolve_passed(r, e->list.at[i]);
+        else
+            resolve_expr(r, e->list.at[i]);
+    }
+}
+
 static void resolve_call(resolver *r, expr *e)
 {
     decl *d = NULL;
@@ -199,15 +241,14 @@ static void resolve_call(resolver *r, expr *e)
         d = use_name(r, e->a);
     else
         diag_add(r->diags, DIAG_BAD_CALL, e->a->where, "only a function can be called");
-    for (uint32_t i = 0; i < e->list.n; i++)
-        resolve_expr(r, e->list.at[i]);
+    resolve_args(r, e, d);
     if (!d)
         return;
     if (d->kind == DECL_BUILTIN) {
         const builtin_row *b = &builtin[d->id];
         check_count(r, e, b->least, b->most, b->form);
         check_access(r, e, d->id);
-    } else if (d->kind == DECL_FN) {
+    } else if (decl_is_fn(d)) {
         check_count(r, e, d->fn->args.n, d->fn->args.n, NULL);
         for (uint32_t i = 0; i < d->fn->assigned.n; i++)
             note_assigned(r, d->fn->assigned.at[i]);
@@ -510,7 +551,10 @@ static void resolve_kernel(resolver *r, kernel_ast *k)
         decl *d = k->brackets.at[i];
         d->id = (int)i;
         resolve_expr(r, d->type);
-        resolve_expr(r, d->init);
+        if (decl_is_fn(d) && d->init)
+            resolve_passed(r, d->init);
+        else
+            resolve_expr(r, d->init);
         declare(r, d);
     }
     resolve_params(r, k);
@@ -601,4 +645,18 @@ void names_resolve(unit_ast *unit, arena *a, intern *names, diag_list *diags)
         if (!unit->top.at[i]->is_done)
             find_cycles(&r, unit->top.at[i], 0);
     }
+}
+
+void names_resolve_beside(unit_ast *unit, decl *fn, arena *a, intern *names, diag_list *diags)
+{
+    resolver r = {.a = a, .strings = names, .diags = diags, .unit = unit, .top = fn};
+
+    scope_init(&r.names, a, diags);
+    predeclare_all(&r);
+    scope_open(&r.names);
+    for (uint32_t i = 0; i < unit->top.n; i++)
+        scope_show(&r.names, unit->top.at[i]);
+    fn->slot = unit->slots++;
+    fn->scope = 1;
+    resolve_fn(&r, fn);
 }

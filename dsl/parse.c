@@ -210,13 +210,40 @@ static void parse_fn_args(parser *p, fn_body *fn)
         if (!arg)
             return;
         arg->is_const = is_const;
-        if (parse_accept(p, TOK_COLON))
-            arg->type = parse_expr(p);
+        if (parse_accept(p, TOK_COLON)) {
+            if (parse_accept(p, TOK_FN))
+                arg->fn = parse_fn_type(p);
+            else
+                arg->type = parse_expr(p);
+        }
+        if (arg->fn && !is_const && !p->panic) {
+            diag *d = diag_add(p->diags, DIAG_BAD_SIGNATURE, arg->where,
+                               "a function is a compile-time value");
+            diag_hint(p->diags, d, "write const %s: fn(...)", arg->name);
+        }
         vec_push(&fn->args, p->a, arg);
         if (!parse_accept(p, TOK_COMMA))
             break;
     }
     parse_expect(p, TOK_RPAREN, "to end the parameters");
+}
+
+fn_body *parse_fn_type(parser *p)
+{
+    fn_body *fn = ARENA_NEW(p->a, fn_body);
+
+    if (!parse_expect(p, TOK_LPAREN, "before the names of its parameters"))
+        return fn;
+    while (!p->panic && !parse_is(p, TOK_RPAREN)) {
+        decl *arg = parse_decl(p, DECL_ARG, "of a parameter");
+        if (!arg)
+            return fn;
+        vec_push(&fn->args, p->a, arg);
+        if (!parse_accept(p, TOK_COMMA))
+            break;
+    }
+    parse_expect(p, TOK_RPAREN, "to end the parameters");
+    return fn;
 }
 
 void parse_fn(parser *p, decl_list *out)
@@ -232,6 +259,29 @@ void parse_fn(parser *p, decl_list *out)
     vec_push(out, p->a, d);
 }
 
+/* enum NAME { MEMBER, ... }: the members are declarations of the file. */
+static void parse_enum(parser *p, unit_ast *unit)
+{
+    decl *d = parse_decl(p, DECL_ENUM, "of the enumeration");
+
+    if (!d || !parse_expect(p, TOK_LBRACE, "before the members"))
+        return;
+    vec_push(&unit->top, p->a, d);
+    while (!p->panic && !parse_is(p, TOK_RBRACE)) {
+        decl *member = parse_decl(p, DECL_MEMBER, "of a member");
+        if (!member)
+            return;
+        member->of = d;
+        member->id = (int)vec_push(&d->members, p->a, member);
+        vec_push(&unit->top, p->a, member);
+        if (!parse_accept(p, TOK_COMMA))
+            break;
+    }
+    parse_expect(p, TOK_RBRACE, "to end the members");
+    if (d->members.n == 0 && !p->panic)
+        diag_add(p->diags, DIAG_SYNTAX, d->where, "an enumeration of no members");
+}
+
 static void parse_top(parser *p, unit_ast *unit)
 {
     const token *first = p->at;
@@ -244,12 +294,14 @@ static void parse_top(parser *p, unit_ast *unit)
         kernel_ast *k = parse_kernel(p, first);
         if (k)
             vec_push(&unit->top, p->a, k->self);
-    } else if (parse_is(p, TOK_IMPORT) || parse_is(p, TOK_ENUM)) {
+    } else if (parse_accept(p, TOK_ENUM)) {
+        parse_enum(p, unit);
+    } else if (parse_is(p, TOK_IMPORT)) {
         diag_add(p->diags, DIAG_UNSUPPORTED, parse_span(p, p->at), "'%s' is not supported yet",
                  token_text(p->at->kind));
         p->panic = true;
     } else {
-        diag *d = parse_error(p, "'kernel', 'fn' or 'const'");
+        diag *d = parse_error(p, "'kernel', 'fn', 'const' or 'enum'");
         if (p->at->kind == TOK_LET || p->at->kind == TOK_VAR)
             diag_hint(p->diags, d, "outside of kernels and functions there are only constants");
     }

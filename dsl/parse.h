@@ -48,6 +48,8 @@ void parse_list(parser *p, expr_list *out, enum token_kind close, bool index);
 stmt *parse_block(parser *p);
 decl *parse_decl(parser *p, enum decl_kind kind, const char *what); /* consumes a name */
 void parse_fn(parser *p, decl_list *out);                           /* after `fn` */
+/* (a, b): the type of a parameter that is a function; after `fn`. */
+fn_body *parse_fn_type(parser *p);
 void parse_const(parser *p, decl_list *out, enum decl_kind kind); /* after let, var, const; to ; */
 kernel_ast *parse_kernel(parser *p, const token *first);
 

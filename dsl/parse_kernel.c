@@ -8,7 +8,11 @@ static void parse_brackets(parser *p, kernel_ast *k)
         decl *d = parse_decl(p, DECL_BRACKET, "of a compile-time parameter");
         if (!d)
             return;
-        if (parse_expect(p, TOK_COLON, "and a kind: int, bool, float or dtype"))
+        if (!parse_expect(p, TOK_COLON, "and a kind: int, bool, float, dtype or fn(...)"))
+            return;
+        if (parse_accept(p, TOK_FN))
+            d->fn = parse_fn_type(p);
+        else
             d->type = parse_expr(p);
         if (parse_accept(p, TOK_ASSIGN))
             d->init = parse_expr(p);

@@ -92,6 +92,12 @@ void scope_declare(scope *s, decl *d)
     vec_push(&s->declared, s->a, d);
 }
 
+void scope_show(scope *s, decl *d)
+{
+    entry_of(s, d->name)->decl = d;
+    vec_push(&s->declared, s->a, d);
+}
+
 void scope_doubt(scope *s, const char *name)
 {
     entry_of(s, name)->quiet = true;

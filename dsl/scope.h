@@ -25,6 +25,8 @@ void scope_close(scope *s);
 decl *scope_find(const scope *s, const char *name); /* NULL when nothing declares it */
 /* Reports a duplicate (and keeps the first) or, for a local that hides something, a warning. */
 void scope_declare(scope *s, decl *d);
+/* Makes d, declared elsewhere, known too, without a change to d: others may be reading it. */
+void scope_show(scope *s, decl *d);
 /* name may be declared by a statement that could not be read. */
 void scope_doubt(scope *s, const char *name);
 /* scope_find that reports an unknown name, with the nearest known one. */

@@ -1,4 +1,5 @@
 #include "dsl/signature.h"
+#include "dsl/fn_text.h"
 #include <string.h>
 
 typedef struct reader {
@@ -42,14 +43,62 @@ static void read_default(reader *r, const decl *d, sig_const *c)
                  val_text(r->cx, &v));
 }
 
+static void read_fn(reader *r, const decl *d, sig_const *c)
+{
+    const decl *fn = d->init && d->init->kind == EXPR_NAME ? d->init->decl : NULL;
+
+    c->kind = BIND_FN;
+    c->type = ast_fn_type(d->fn, r->a);
+    c->has_default = d->init != NULL;
+    if (!fn)
+        return;
+    c->default_value = fn_value_of(r->cx->unit, fn);
+    if (c->default_value < 0)
+        report(r, d->init->where, "a default is a function of the file");
+    else if (fn->fn->args.n != d->fn->args.n)
+        diag_add(r->diags, DIAG_TYPE_MISMATCH, d->init->where, "'%s' is %s, but '%s' is %s",
+                 d->name, c->type, fn->name, ast_fn_type(fn->fn, r->diags->a));
+}
+
+static void read_enum(reader *r, const decl *d, sig_const *c)
+{
+    const decl *kind = d->type->decl;
+    const char **member = ARENA_ARRAY(r->a, const char *, kind->members.n);
+
+    for (uint32_t i = 0; i < kind->members.n; i++)
+        member[i] = kind->members.at[i]->name;
+    c->kind = BIND_ENUM;
+    c->type = kind->name;
+    c->nmembers = kind->members.n;
+    c->member = member;
+    c->has_default = d->init != NULL;
+    if (!d->init)
+        return;
+    value v = elab_expr(r->cx, d->init);
+    if (v.kind == VAL_MEMBER && v.as.decl->of == kind)
+        c->default_value = v.as.decl->id;
+    else if (v.kind != VAL_BAD)
+        diag_add(r->diags, DIAG_TYPE_MISMATCH, d->init->where,
+                 "the default of '%s' is a %s, not %s", d->name, kind->name, val_text(r->cx, &v));
+}
+
 static void read_bracket(reader *r, const decl *d, sig_const *c)
 {
-    const decl *kind = d->type->kind == EXPR_NAME ? d->type->decl : NULL;
-
     c->name = d->name;
+    if (decl_is_fn(d)) {
+        read_fn(r, d, c);
+        return;
+    }
+    const decl *kind = d->type->kind == EXPR_NAME ? d->type->decl : NULL;
+    if (kind && kind->kind == DECL_ENUM) {
+        read_enum(r, d, c);
+        return;
+    }
     if (!kind || kind->kind != DECL_KIND) {
         diag *x = report(r, d->type->where, "a compile-time parameter has a kind");
-        diag_hint(r->diags, x, "the kinds are int, bool, float (f16, bf16 or f32) and dtype");
+        diag_hint(r->diags, x,
+                  "the kinds are int, bool, float (f16, bf16 or f32), dtype, enumerations and "
+                  "fn(...)");
         return;
     }
     c->kind = kind->id == KIND_INT ? BIND_INT : kind->id == KIND_BOOL ? BIND_BOOL : BIND_DTYPE;

@@ -2,8 +2,10 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "dsl/diag_source.h"
 #include "dsl/dsl.h"
 #include "dsl/elaborate.h"
+#include "dsl/fn_text.h"
 #include "dsl/parse.h"
 #include "dsl/signature.h"
 #include <string.h>
@@ -16,7 +18,7 @@ typedef struct constraint {
 
 typedef struct dsl_source {
     kernel_source base; /* first: a kernel_source is cast back to this */
-    const dsl_unit *unit;
+    dsl_unit *unit;
     const kernel_ast *ast;
     VEC(constraint) constraints;
 } dsl_source;
@@ -25,6 +27,7 @@ struct dsl_unit {
     arena a;
     intern names;
     unit_ast *ast;
+    fn_texts texts;
     VEC(dsl_source *) kernels;
 };
 
@@ -97,6 +100,19 @@ static const char *print_ast(const kernel_source *src, arena *a)
     return ast_print_kernel(s->ast, s->unit->ast, a);
 }
 
+static tw_status fn_value(const kernel_source *src, uint32_t i, const char *text, diag_list *diags,
+                          int64_t *out)
+{
+    const dsl_source *s = source_of(src);
+
+    return fn_texts_value(&s->unit->texts, s->ast->brackets.at[i], text, diags, out);
+}
+
+static const char *fn_text_of(const kernel_source *src, int64_t v)
+{
+    return fn_value_text(source_of(src)->unit->ast, v);
+}
+
 static void keep(kernel_source *src)
 {
     (void)src; /* its unit owns it */
@@ -108,8 +124,12 @@ static dsl_source *new_source(dsl_unit *u, const kernel_ast *k)
 {
     dsl_source *s = ARENA_NEW(&u->a, dsl_source);
 
-    s->base =
-        (kernel_source){.lower = lower, .valid = valid, .print_ast = print_ast, .destroy = keep};
+    s->base = (kernel_source){.lower = lower,
+                              .valid = valid,
+                              .print_ast = print_ast,
+                              .destroy = keep,
+                              .fn_value = fn_value,
+                              .fn_text = fn_text_of};
     s->unit = u;
     s->ast = k;
     for (uint32_t i = 0; i < k->tunes.n; i++) {
@@ -154,6 +174,8 @@ static tw_status load(void *arg)
         signature_build(&s->base.sig, d->kernel, &cx);
         vec_push(&u->kernels, &u->a, s);
     }
+    fn_texts_init(&u->texts, u->ast, &u->names);
+    u->ast->texts = &u->texts;
     return l->diags->errors > before ? TW_E_SOURCE : TW_OK;
 }
 
@@ -161,20 +183,8 @@ static tw_status load(void *arg)
 static tw_status keep_source(void *arg)
 {
     loading *l = arg;
-    const source *old = l->u->ast ? l->u->ast->src : NULL, *copy;
-
-    if (!old || l->diags->all.n == 0)
-        return TW_OK;
-    copy = source_new(l->diags->a, old->name, old->text, old->len);
-    for (uint32_t i = 0; i < l->diags->all.n; i++) {
-        diag *d = l->diags->all.at[i];
-        if (d->where.src == old)
-            d->where.src = copy;
-        for (uint32_t k = 0; k < d->notes.n; k++) {
-            if (d->notes.at[k].where.src == old)
-                d->notes.at[k].where.src = copy;
-        }
-    }
+    if (l->u->ast)
+        diags_keep_source(l->diags, l->u->ast->src);
     return TW_OK;
 }
 
@@ -201,6 +211,7 @@ void dsl_unit_destroy(dsl_unit *u)
 {
     if (!u)
         return;
+    fn_texts_release(&u->texts);
     arena_release(&u->a);
     mem_free(u);
 }

@@ -62,6 +62,7 @@ typedef enum tw_status {
 } tw_status;
 
 TW_API const char *tw_version(void);               /* "0.1.0" */
+TW_API const char *tw_codegen_version(void);       /* "llvm-22.1.8/5": what makes machine code */
 TW_API const char *tw_status_name(tw_status st);   /* "E_SOURCE"; never NULL */
 TW_API const char *tw_status_meaning(tw_status st);
 TW_API int tw_status_exit_code(tw_status st);
@@ -183,7 +184,8 @@ TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 typedef enum tw_param_kind {
     TW_PARAM_TENSOR,
     TW_PARAM_SCALAR,   /* run-time value                                             */
-    TW_PARAM_CONST,    /* compile-time value in [...]: dtype, int or bool            */
+    TW_PARAM_CONST,    /* compile-time value in [...]: dtype, int, bool, a member of
+                          an enumeration, or a function                              */
     TW_PARAM_TUNE,     /* a tune parameter; the tuner chooses, a configuration pins  */
 } tw_param_kind;
 typedef enum tw_direction { TW_IN, TW_OUT, TW_INOUT } tw_direction;
@@ -193,7 +195,8 @@ typedef struct tw_param_info {
     const char *name;
     tw_param_kind kind;
     tw_direction direction;  /* tensors                                                        */
-    const char *type;        /* "T" or "f32" of a tensor or scalar; "dtype", "int", "bool" else */
+    const char *type;        /* "T" or "f32" of a tensor or scalar; else "dtype", "int", "bool", the
+                                name of an enumeration, or "fn(b, h, row, col)"                */
     int rank;                /* tensors                                                        */
     const char *dims[8];     /* tensors: "B", "64", ... in order                               */
     bool has_default;        /* scalars and compile-time values                                */
@@ -216,7 +219,8 @@ typedef struct tw_arg {
         const DLTensor *tensor; /* borrowed for the call                         */
         int64_t i;              /* ints and bools                                */
         double f;
-        const char *text;       /* a dtype ("f32") or any value as text ("1e-3") */
+        const char *text;       /* a dtype ("f32"), a member of an enumeration, a function by
+                                   name or text ("col <= row"), or any value ("1e-3") */
     } value;
 } tw_arg;
 
@@ -399,6 +403,50 @@ typedef bool (*tw_trial_fn)(void *user, const tw_trial *trial);
 TW_API TW_CHECKED tw_status tw_store_trials(tw_context *cx, int64_t id, tw_trial_fn fn, void *user);
 /* Forgets everything (kernel = NULL) or what belongs to one kernel name. */
 TW_API TW_CHECKED tw_status tw_store_clear(tw_context *cx, const char *kernel, int64_t *removed);
+
+/* Where the store is and whether it is used. */
+typedef struct tw_store_info {
+    size_t size;
+    const char *path; /* NULL: none was asked for; borrowed from cx */
+    bool reads, writes;
+    const char *why;  /* what is wrong and what to do, NULL if nothing; borrowed from cx */
+    int64_t bytes;    /* of the file                                                     */
+} tw_store_info;
+#define TW_STORE_INFO_INIT {sizeof(tw_store_info), NULL, false, false, NULL, 0}
+TW_API TW_CHECKED tw_status tw_store_query(tw_context *cx, tw_store_info *info);
+
+typedef struct tw_store_counts {
+    size_t size;
+    int64_t configs, trials, artifacts; /* written, taken over or removed              */
+    int64_t known;                      /* import: left out, the store knows as much   */
+    int64_t refused;                    /* import: left out, not what a store writes   */
+} tw_store_counts;
+#define TW_STORE_COUNTS_INIT {sizeof(tw_store_counts), 0, 0, 0, 0, 0}
+/* Writes what the store knows to a new file, for tw_store_import on this or another machine;
+ * artifacts: the compiled code too. done may be NULL.
+ * Fails with TW_E_IO (path exists, cannot be written), TW_E_STORE, TW_E_ARG. */
+TW_API TW_CHECKED tw_status tw_store_export(tw_context *cx, const char *path, bool artifacts,
+                                            tw_store_counts *done);
+/* Takes over what a file of tw_store_export knows and the store does not, or knows to be faster on
+ * the same device; every value is checked. Artifacts are code that will run in this process: ask
+ * for them only from whom you trust. They are taken only from a file that this user or root owns
+ * and nobody else can write. All or nothing is taken over. done may be NULL.
+ * Fails with TW_E_IO (missing, or not such a file), TW_E_STORE, TW_E_ARG. */
+TW_API TW_CHECKED tw_status tw_store_import(tw_context *cx, const char *path, bool artifacts,
+                                            tw_store_counts *done);
+
+typedef struct tw_prune_options {
+    size_t size;
+    bool other_versions; /* artifacts of other versions of Tilewright and LLVM, which are never read */
+    double older_s;      /* all that was stored longer ago; 0: nothing                               */
+    int64_t max_bytes;   /* until the file has at most this size: the oldest artifacts, then trials,
+                            never configurations; 0: any size                                        */
+} tw_prune_options;
+#define TW_PRUNE_OPTIONS_INIT {sizeof(tw_prune_options), true, 0.0, 0}
+/* Removes what options (NULL: the defaults) say. removed may be NULL.
+ * Fails with TW_E_STORE, TW_E_ARG. */
+TW_API TW_CHECKED tw_status tw_store_prune(tw_context *cx, const tw_prune_options *options,
+                                           tw_store_counts *removed);
 
 /* ---- looking inside ------------------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ static tw_status resolve_given_consts(resolver *r)
         if (!r->cons[i])
             continue;
         int64_t v;
-        TRY(arg_const(r->cons[i], &sig->cons[i], &v));
+        TRY(arg_const(r->source, i, r->cons[i], &v));
         TRY(bind_const(r, i, v, (origin){ORIGIN_ARGUMENT, 0}));
     }
     return TW_OK;
@@ -186,6 +186,7 @@ tw_status runtime_resolve_args(const tw_kernel *k, const tw_device *dev, const t
 {
     resolver r; /* not cleared: large, and only what the signature names is used */
 
+    r.source = k->source;
     r.sig = &k->source->sig;
     r.dev = dev;
     r.flags = flags;

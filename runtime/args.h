@@ -14,7 +14,8 @@ typedef struct origin {
 #define ORIGIN_BOUND (-4) /* by tw_kernel_specialize */
 
 typedef struct resolver {
-    const kernel_sig *sig;
+    const kernel_source *source;
+    const kernel_sig *sig; /* of source */
     const tw_device *dev;
     unsigned flags;
     launch_args *out;
@@ -32,18 +33,23 @@ tw_status resolver_run(resolver *r, const tw_arg *args, size_t count);
 /* TW_E_ARG as a diagnostic; hint may be NULL. */
 #define ARG_ERROR(hint, ...) error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, (hint), __VA_ARGS__)
 
-/* args_scalar.c: the value that arg has as a dtype, or a compile-time value of a kind. */
+/* args_scalar.c: the value that arg has as a dtype. */
 tw_status arg_scalar(const char *name, const tw_arg *arg, enum dtype t, ir_scalar *out);
-tw_status arg_const(const tw_arg *arg, const sig_const *c, int64_t *out);
-/* The same from text, for --set and --config: name is for messages. */
-tw_status text_const(const char *name, const char *text, const sig_const *c, int64_t *out);
 bool text_int(const char *text, int64_t *out);
+bool text_bool(const char *text, int64_t *out);
+/* The integer that arg is, if it is one. */
+bool arg_int(const tw_arg *arg, int64_t *out);
+tw_status arg_is_not(const tw_arg *arg, const char *type);
+
+/* args_const.c: the value that arg, or a text (for --set), has for compile-time parameter i. */
+tw_status arg_const(const kernel_source *src, uint32_t i, const tw_arg *arg, int64_t *out);
+tw_status text_const(const kernel_source *src, uint32_t i, const char *text, int64_t *out);
 
 /* args_tensor.c: checks tensor parameter i, binds what its type and shape say, notes its facts. */
 tw_status resolve_tensor(resolver *r, uint32_t i);
 /* Binds compile-time value i, which must agree with what it is already. */
 tw_status bind_const(resolver *r, uint32_t i, int64_t value, origin from);
-const char *const_value_text(const sig_const *c, int64_t value, char out[32]);
+const char *const_value_text(const kernel_source *src, uint32_t i, int64_t value, char out[32]);
 
 /* args_overlap.c: no out or inout tensor shares an element with another argument. */
 tw_status check_overlaps(const resolver *r);

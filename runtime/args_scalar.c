@@ -55,7 +55,7 @@ static bool text_u64(const char *text, int64_t *out)
     return end != text && *end == 0 && errno == 0 && !strchr(text, '-');
 }
 
-static bool text_bool(const char *text, int64_t *out)
+bool text_bool(const char *text, int64_t *out)
 {
     if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
         return *out = 1, true;
@@ -174,43 +174,16 @@ tw_status arg_scalar(const char *name, const tw_arg *arg, enum dtype t, ir_scala
     return ok ? TW_OK : not_a(name, number_text(arg, got), dtype_name(t));
 }
 
-static tw_status dtype_const(const char *name, const char *text, const sig_const *c, int64_t *out)
-{
-    enum dtype t = text ? dtype_parse(text) : DT_NONE;
-
-    if (t == DT_NONE)
-        return ARG_ERROR(NULL, "'%s': '%.40s' is not a dtype", name, text ? text : "NULL");
-    if (!(c->dtypes >> t & 1))
-        return ARG_ERROR(NULL, "'%s': the kernel does not allow %s here", name, text);
-    *out = t;
-    return TW_OK;
-}
-
-tw_status text_const(const char *name, const char *text, const sig_const *c, int64_t *out)
-{
-    if (c->kind == BIND_DTYPE)
-        return dtype_const(name, text, c, out);
-    if (c->kind == BIND_BOOL ? text_bool(text, out) : text_int(text, out))
-        return TW_OK;
-    return ARG_ERROR(NULL, "'%s': '%.40s' is not %s", name, text,
-                     c->kind == BIND_BOOL ? "a bool (true or false)" : "an int");
-}
-
-tw_status arg_const(const tw_arg *arg, const sig_const *c, int64_t *out)
+tw_status arg_is_not(const tw_arg *arg, const char *type)
 {
     char got[64];
 
-    if (arg->kind == TW_ARG_TEXT && arg->value.text)
-        return text_const(arg->name, arg->value.text, c, out);
-    if (c->kind == BIND_BOOL && (arg->kind == TW_ARG_BOOL || arg->kind == TW_ARG_INT) &&
-        int_fits(DT_I1, arg->value.i))
-        return *out = arg->value.i, TW_OK;
-    if (c->kind == BIND_INT && arg->kind == TW_ARG_INT)
-        return *out = arg->value.i, TW_OK;
-    if (c->kind == BIND_INT && arg->kind == TW_ARG_FLOAT && double_to_int(arg->value.f, out))
-        return TW_OK;
-    return not_a(arg->name, number_text(arg, got),
-                 c->kind == BIND_DTYPE  ? "dtype (give its name as text)"
-                 : c->kind == BIND_BOOL ? "bool"
-                                        : "int");
+    return not_a(arg->name, number_text(arg, got), type);
+}
+
+bool arg_int(const tw_arg *arg, int64_t *out)
+{
+    *out = arg->value.i;
+    return arg->kind == TW_ARG_INT ||
+           (arg->kind == TW_ARG_FLOAT && double_to_int(arg->value.f, out));
 }

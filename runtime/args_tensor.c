@@ -6,16 +6,6 @@
 
 /* ---- what disagrees with what ---------------------------------------------------------------- */
 
-const char *const_value_text(const sig_const *c, int64_t value, char out[32])
-{
-    if (c->kind == BIND_DTYPE)
-        return dtype_name((enum dtype)value);
-    if (c->kind == BIND_BOOL)
-        return value ? "true" : "false";
-    snprintf(out, 32, "%lld", (long long)value);
-    return out;
-}
-
 static const char *origin_text(const resolver *r, origin from, char out[96])
 {
     const char *name = from.param >= 0 ? r->sig->param[from.param].name : "";
@@ -33,7 +23,6 @@ static const char *origin_text(const resolver *r, origin from, char out[96])
 
 tw_status bind_const(resolver *r, uint32_t i, int64_t value, origin from)
 {
-    const sig_const *c = &r->sig->cons[i];
     ir_binding *b = &r->out->p.cons[i];
     char one[96], two[96], old[32], now[32];
 
@@ -44,9 +33,10 @@ tw_status bind_const(resolver *r, uint32_t i, int64_t value, origin from)
     }
     if (b->value == value)
         return TW_OK;
-    return ARG_ERROR(NULL, "'%s' is %s from %s, but %s from %s", c->name,
-                     const_value_text(c, b->value, old), origin_text(r, r->const_from[i], one),
-                     const_value_text(c, value, now), origin_text(r, from, two));
+    return ARG_ERROR(NULL, "'%s' is %s from %s, but %s from %s", r->sig->cons[i].name,
+                     const_value_text(r->source, i, b->value, old),
+                     origin_text(r, r->const_from[i], one),
+                     const_value_text(r->source, i, value, now), origin_text(r, from, two));
 }
 
 static tw_status bind_symbol(resolver *r, uint32_t s, int64_t value, origin from)

@@ -42,10 +42,19 @@ static void copy_trimmed(char *out, size_t size, const char *s, size_t n)
     snprintf(out, size, "%.*s", (int)n, s);
 }
 
+static size_t pair_length(const char *s)
+{
+    size_t n = 0;
+
+    for (int depth = 0; s[n] && (s[n] != ',' || depth > 0); n++)
+        depth += strchr("([{", s[n]) ? 1 : strchr(")]}", s[n]) ? -1 : 0;
+    return n;
+}
+
 bool pair_next(const char **at, text_pair *out)
 {
     const char *s = *at + strspn(*at, " ,");
-    size_t n = strcspn(s, ",");
+    size_t n = pair_length(s);
     const char *eq = memchr(s, '=', n);
     size_t name = eq ? (size_t)(eq - s) : n;
 

@@ -37,7 +37,7 @@ static tw_status set_const(emit_job *j, int i, const text_pair *pair, uint64_t *
     if (*named >> i & 1)
         return ARG_ERROR(NULL, "set: '%s' is given twice", pair->name);
     *named |= (uint64_t)1 << i;
-    return text_const(pair->name, pair->value, &j->k->source->sig.cons[i], &j->p.cons[i].value);
+    return text_const(j->k->source, (uint32_t)i, pair->value, &j->p.cons[i].value);
 }
 
 static tw_status set_consts(emit_job *j, const char *text)
@@ -65,10 +65,10 @@ static tw_status set_consts(emit_job *j, const char *text)
 
 static tw_status set_generic(emit_job *j, const text_pair *pair)
 {
-    static const sig_const flag = {.name = "generic", .kind = BIND_BOOL};
     int64_t v;
 
-    TRY(text_const(pair->name, pair->value, &flag, &v));
+    if (!text_bool(pair->value, &v))
+        return ARG_ERROR(NULL, "'generic': '%.40s' is not a bool (true or false)", pair->value);
     j->generic = v != 0;
     return TW_OK;
 }

@@ -40,11 +40,12 @@ static tw_param_info describe_const(const sig_const *c)
 {
     static const char *const type[] = {
         [BIND_DTYPE] = "dtype", [BIND_INT] = "int", [BIND_BOOL] = "bool"};
+    bool named = c->kind == BIND_ENUM || c->kind == BIND_FN;
     tw_param_info info = TW_PARAM_INFO_INIT;
 
     info.name = c->name;
     info.kind = TW_PARAM_CONST;
-    info.type = type[c->kind];
+    info.type = named ? c->type : type[c->kind];
     info.has_default = c->has_default;
     return info;
 }
@@ -169,6 +170,7 @@ tw_status tw_kernel_shape(tw_kernel *k, const tw_arg *args, size_t count, const 
     error_clear();
     if (!k || !name || !rank || !dims || !dtype)
         return error_set(TW_E_ARG, "tw_kernel_shape: k, name, rank, dims or dtype is NULL");
+    r.source = k->source;
     r.sig = &k->source->sig;
     r.dev = NULL;
     r.flags = RESOLVE_SHAPES_ONLY;

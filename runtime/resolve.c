@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "runtime/args.h"
 #include "runtime/lower.h"
 #include <stdio.h>
 #include <string.h>
@@ -160,14 +161,15 @@ static void add_coord(coord_list *l, const char *name, enum store_coord_kind kin
     vec_push(&l->at, l->a, c);
 }
 
-static void add_const(coord_list *l, const ir_binding *b)
+static void add_const(coord_list *l, const kernel_source *src, uint32_t i, const ir_binding *b)
 {
-    if (b->kind == BIND_DTYPE)
-        add_coord(l, b->name, COORD_EXACT, dtype_name((enum dtype)b->value), 0);
-    else if (b->kind == BIND_BOOL)
-        add_coord(l, b->name, COORD_LABEL, b->value ? "true" : "false", 0);
-    else
+    char unused[32];
+
+    if (b->kind == BIND_INT)
         add_coord(l, b->name, COORD_VALUE, NULL, b->value);
+    else
+        add_coord(l, b->name, b->kind == BIND_DTYPE ? COORD_EXACT : COORD_LABEL,
+                  const_value_text(src, i, b->value, unused), 0);
 }
 
 /* One letter a tensor: u or s (unit stride or not), then w when all is aligned to the wide class.
@@ -207,7 +209,7 @@ void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p
     coord_list problem_list = {.a = a}, device_list = {.a = a};
 
     for (uint32_t i = 0; i < p->nconsts; i++)
-        add_const(&problem_list, &p->cons[i]);
+        add_const(&problem_list, k->source, i, &p->cons[i]);
     for (uint32_t i = 0; i < sig->nsymbols; i++)
         add_coord(&problem_list, sig->symbol[i], COORD_BUCKET, NULL, p->symbol[i]);
     add_coord(&problem_list, "layout", COORD_LABEL, facts_text(sig, p, a), 0);
@@ -220,7 +222,7 @@ void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p
         .target = dev->target->name,
         .device = device_list.at.at,
         .ndevice = device_list.at.n,
-        .driver = arena_printf(a, "tilewright-%s %s", tw_version(), target_codegen_version()),
+        .driver = arena_printf(a, RUNTIME_DRIVER_FORMAT, tw_version(), target_codegen_version()),
     };
 }
 

@@ -35,10 +35,11 @@ uint32_t config_candidates(const tw_kernel *k, const target *t, const tw_device 
 
 /* One NAME=VALUE of a list; what is longer than its field is cut, and then matches nothing. */
 typedef struct text_pair {
-    char name[64], value[64];
+    char name[64], value[1024];
     bool has_value;
 } text_pair;
-/* The next pair at *at, which moves on; false at the end. Spaces and empty pairs are skipped. */
+/* The next pair at *at, which moves on; false at the end. Spaces and empty pairs are skipped; a
+ * comma inside of brackets belongs to its value. */
 bool pair_next(const char **at, text_pair *out);
 /* Sets what pair names in *cfg and its bit in *pinned. TW_E_ARG as config_pin. */
 tw_status config_set(const tw_kernel *k, const target *t, const text_pair *pair, config *cfg,

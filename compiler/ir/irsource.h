@@ -8,13 +8,13 @@
 #include "compiler/ir/ir.h"
 #include "tilewright.h"
 
-enum binding_kind { BIND_DTYPE, BIND_INT, BIND_BOOL };
+enum binding_kind { BIND_DTYPE, BIND_INT, BIND_BOOL, BIND_ENUM, BIND_FN };
 
 /* A compile-time value by name: of a bracket parameter, a tune or a schedule parameter. */
 typedef struct ir_binding {
     const char *name;
     enum binding_kind kind;
-    int64_t value; /* enum dtype for BIND_DTYPE */
+    int64_t value; /* enum dtype for BIND_DTYPE; BIND_ENUM: which member; BIND_FN: see fn_value */
 } ir_binding;
 
 enum sig_dim_kind { SIG_DIM_SYMBOL, SIG_DIM_CONST, SIG_DIM_LITERAL };
@@ -41,6 +41,9 @@ typedef struct sig_const { /* a bracket parameter */
     uint32_t dtypes;        /* BIND_DTYPE: bit per dtype allowed ("float" = f16, bf16, f32) */
     bool has_default;
     int64_t default_value;
+    const char *type;          /* BIND_ENUM: the enumeration; BIND_FN: "fn(b, h, row, col)" */
+    uint32_t nmembers;         /* BIND_ENUM */
+    const char *const *member;
 } sig_const;
 
 typedef struct sig_tune { /* a tune parameter; candidate sets by target prefix, "" = any other */
@@ -73,6 +76,14 @@ struct kernel_source {
     /* The printed syntax tree, or NULL when the source has none. */
     const char *(*print_ast)(const kernel_source *src, arena *a);
     void (*destroy)(kernel_source *src);
+    /* The function that text names or is, for compile-time parameter i, a BIND_FN: as a value that
+     * stays good as long as the source, the same each time. Finding what was found before takes no
+     * lock and allocates nothing. TW_E_SOURCE, TW_E_ARG or TW_E_LIMIT with diagnostics; TW_E_NOMEM.
+     * Both may be NULL when no parameter is a function. */
+    tw_status (*fn_value)(const kernel_source *src, uint32_t i, const char *text, diag_list *diags,
+                          int64_t *out);
+    /* Its name or text. */
+    const char *(*fn_text)(const kernel_source *src, int64_t value);
 };
 
 /* The candidate values of tune parameter i on a target: its set with the longest matching prefix. */

@@ -104,15 +104,31 @@ static const char *setting(const char *text, const char *key, char out[64])
     return NULL;
 }
 
-static int64_t value_of(const char *text, enum binding_kind kind)
+static int64_t value_of(run *r, const kernel_source *s, uint32_t i, const char *text)
 {
-    if (kind == BIND_DTYPE)
+    const sig_const *c = &s->sig.cons[i];
+    int64_t v = 0;
+
+    switch (c->kind) {
+    case BIND_DTYPE:
         return dtype_parse(text);
+    case BIND_ENUM:
+        while (v < c->nmembers && strcmp(c->member[v], text) != 0)
+            v++;
+        return v;
+    case BIND_FN:
+        (void)!s->fn_value(s, i, text, &r->diags, &v);
+        return v;
+    case BIND_BOOL:
+    case BIND_INT:
+        break;
+    }
     return strcmp(text, "true") == 0 ? 1 : strtoll(text, NULL, 0);
 }
 
-static uint32_t bindings(const run *r, const kernel_sig *sig, ir_binding *b)
+static uint32_t bindings(run *r, const kernel_source *s, ir_binding *b)
 {
+    const kernel_sig *sig = &s->sig;
     uint32_t n = 0;
     char text[64];
 
@@ -124,14 +140,14 @@ static uint32_t bindings(const run *r, const kernel_sig *sig, ir_binding *b)
         if (c->has_default)
             b[n].value = c->default_value;
         if (setting(r->text, c->name, text))
-            b[n].value = value_of(text, c->kind);
+            b[n].value = value_of(r, s, i, text);
         n -= strcmp(text, "missing") == 0;
         text[0] = '\0';
     }
     for (uint32_t i = 0; i < sig->ntunes; i++, n++) {
         b[n] = (ir_binding){sig->tune[i].name, BIND_INT, sig->tune[i].set[0].value[0]};
         if (setting(r->text, sig->tune[i].name, text))
-            b[n].value = value_of(text, BIND_INT);
+            b[n].value = strtoll(text, NULL, 0);
     }
     return n;
 }
@@ -139,7 +155,7 @@ static uint32_t bindings(const run *r, const kernel_sig *sig, ir_binding *b)
 static void lower_one(run *r, const kernel_source *s)
 {
     ir_binding b[64];
-    uint32_t n = bindings(r, &s->sig, b), before = r->diags.errors;
+    uint32_t before = r->diags.errors, n = bindings(r, s, b);
     ir_module *m = NULL;
     intern names;
     diag_list broken;
