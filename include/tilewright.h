@@ -8,8 +8,11 @@
  *   calling thread. Output parameters are written only on success unless said otherwise.
  * - A config or options struct starts with its size (set by its TW_..._INIT macro); NULL = defaults.
  * - Strings are UTF-8 and NUL-terminated. "Borrowed" means owned by the object it came from.
- * - Contexts, devices and kernels may be used from any thread at once. Destroy an object only when
- *   no other thread uses it; a context last of all. Destroying NULL does nothing.
+ * - Contexts, devices, kernels, bound kernels and reports may be used from any thread at once.
+ *   Destroy an object only when no other thread uses it; a context last of all. Destroying NULL does
+ *   nothing.
+ * - "Fails with" lists what a caller can meet and act on; a NULL where none is allowed is TW_E_ARG,
+ *   and any call may find a bug of ours: TW_E_INTERNAL.
  * - The library never prints, exits or reads the environment by itself.
  */
 #ifndef TILEWRIGHT_H
@@ -111,7 +114,8 @@ typedef struct tw_config {
     tw_tune_mode tune;
     double tune_budget_s; /* for TW_TUNE_ON_MISS; default 10 */
     int threads;          /* compile threads; 0 = processors of this process */
-    tw_log_fn log;        /* NULL: silent. Called from any thread, one at a time */
+    tw_log_fn log;        /* NULL: silent. Called from any thread, one at a time; it may not call
+                             the library */
     void *log_user;
     tw_log_level log_level; /* default TW_LOG_WARNING */
 } tw_config;
@@ -150,6 +154,7 @@ typedef struct tw_device_info {
     size_t l1_bytes, l2_bytes; /* per core; 0 = unknown                                     */
 } tw_device_info;
 #define TW_DEVICE_INFO_INIT {sizeof(tw_device_info), NULL, NULL, NULL, NULL, 0, 0, 0}
+/* Its texts are valid until dev is closed or its target forced. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_device_query(const tw_device *dev, tw_device_info *info);
 
 /* The null device counts the calls it gets and can be told to fail. TW_E_ARG on another device. */
@@ -177,7 +182,7 @@ TW_API TW_CHECKED tw_status tw_kernel_load_text(tw_context *cx, const char *name
                                                 size_t length, const char *kernel,
                                                 tw_kernel **out);
 TW_API void tw_kernel_destroy(tw_kernel *k);
-TW_API const char *tw_kernel_name(const tw_kernel *k);
+TW_API const char *tw_kernel_name(const tw_kernel *k); /* borrowed from k, as the texts below are */
 /* Warnings of the load, rendered; "" when there are none. */
 TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 
@@ -202,7 +207,8 @@ typedef struct tw_param_info {
     bool has_default;        /* scalars and compile-time values                                */
 } tw_param_info;
 #define TW_PARAM_INFO_INIT {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false}
-/* Tensors and scalars in the order written, then compile-time values, then tune parameters. */
+/* Tensors and scalars in the order written, then compile-time values, then tune parameters.
+ * tw_kernel_param fails with TW_E_ARG (i is not below the count). */
 TW_API size_t tw_kernel_param_count(const tw_kernel *k);
 TW_API TW_CHECKED tw_status tw_kernel_param(const tw_kernel *k, size_t i, tw_param_info *info);
 
@@ -276,7 +282,9 @@ typedef struct tw_launch_options {
  * the device's memory, natural alignment, no null base unless empty; an out or inout tensor
  * overlaps no other argument and has no zero stride over an extent above 1.
  * On the host the work is done on return. An empty grid succeeds without compiling.
- * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER. */
+ * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_UNSUPPORTED (the target lacks what the kernel
+ * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS makes it tune,
+ * as tw_tune. */
 TW_API TW_CHECKED tw_status tw_launch(tw_kernel *k, tw_device *dev, tw_stream *stream,
                                       const tw_arg *args, size_t count);
 TW_API TW_CHECKED tw_status tw_launch_with(tw_kernel *k, tw_device *dev, tw_stream *stream,
@@ -330,7 +338,8 @@ typedef struct tw_answer {
     int64_t programs;   /* in the grid of these arguments with that configuration */
 } tw_answer;
 #define TW_ANSWER_INIT {sizeof(tw_answer), TW_LAYER_DEFAULT, {0}, 0.0, false, 0.0, 0, 0, 0, 0}
-/* What a launch with these arguments would use; compiles it if need be, launches nothing. */
+/* What a launch with these arguments would use; compiles it if need be, launches nothing, tunes
+ * nothing. Fails as tw_launch, but for what only running shows. */
 TW_API TW_CHECKED tw_status tw_query(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t count,
                                      const tw_launch_options *options, tw_answer *answer);
 
@@ -340,7 +349,8 @@ typedef struct tw_tune_progress {
     double elapsed_s, budget_s;
     const char *phase;    /* "compiling", "measuring", "checking"; "waiting" for another process */
 } tw_tune_progress;
-/* Return false to stop: the best so far is kept and tw_tune returns TW_E_CANCELLED. */
+/* Called by the thread that is in tw_tune. Return false to stop: the best so far is kept, if it beat
+ * the default, and tw_tune returns TW_E_CANCELLED. */
 typedef bool (*tw_tune_progress_fn)(void *user, const tw_tune_progress *p);
 
 typedef struct tw_tune_options {
@@ -383,7 +393,9 @@ TW_API size_t tw_tune_report_count(const tw_tune_report *r);
 TW_API const tw_trial *tw_tune_report_trial(const tw_tune_report *r, size_t i);
 TW_API size_t tw_tune_report_winner(const tw_tune_report *r);  /* index of a trial */
 TW_API size_t tw_tune_report_default(const tw_tune_report *r); /* index of a trial */
-TW_API tw_layer tw_tune_report_layer(const tw_tune_report *r); /* TUNED, or EXACT: already there */
+/* TUNED; EXACT: it was known, or another process found it; DEFAULT: the grid is empty; any other
+ * layer: another process took longer than the budget, and this was the best known without it. */
+TW_API tw_layer tw_tune_report_layer(const tw_tune_report *r);
 
 /* ---- the store ------------------------------------------------------------------------------ */
 
@@ -398,10 +410,11 @@ typedef struct tw_store_row {
 typedef bool (*tw_store_fn)(void *user, const tw_store_row *row); /* false stops */
 /* Every best known configuration, newest first. TW_E_STORE without a usable store. */
 TW_API TW_CHECKED tw_status tw_store_list(tw_context *cx, tw_store_fn fn, void *user);
-/* Every trial of one row of tw_store_list. */
+/* Every trial of one row of tw_store_list; none when there is no such row. TW_E_STORE, TW_E_NOMEM. */
 typedef bool (*tw_trial_fn)(void *user, const tw_trial *trial);
 TW_API TW_CHECKED tw_status tw_store_trials(tw_context *cx, int64_t id, tw_trial_fn fn, void *user);
-/* Forgets everything (kernel = NULL) or what belongs to one kernel name. */
+/* Forgets everything (kernel = NULL) or what belongs to one kernel name; code in use stays in use.
+ * *removed (may be NULL): configurations forgotten. TW_E_STORE, also when it is read-only. */
 TW_API TW_CHECKED tw_status tw_store_clear(tw_context *cx, const char *kernel, int64_t *removed);
 
 /* Where the store is and whether it is used. */
@@ -461,7 +474,8 @@ typedef struct tw_compile_options {
 #define TW_COMPILE_OPTIONS_INIT {sizeof(tw_compile_options), NULL, "ll", NULL, NULL, false}
 /* Compiles without tensors: assumes innermost stride 1, bases and other strides multiples of 16
  * bytes, unknown run-time extents; set generic=true to assume nothing. *data is freed with tw_free;
- * text has a NUL after its *size bytes. Fails with TW_E_SOURCE, TW_E_ARG, TW_E_LIMIT. */
+ * text has a NUL after its *size bytes. Fails with TW_E_SOURCE, TW_E_ARG, TW_E_LIMIT, TW_E_NOMEM,
+ * TW_E_UNSUPPORTED (the target lacks what the kernel needs; no syntax tree of a .tir). */
 TW_API TW_CHECKED tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options,
                                               char **data, size_t *size);
 TW_API void tw_free(void *data);
