@@ -9,8 +9,8 @@
  * - A config or options struct starts with its size (set by its TW_..._INIT macro); NULL = defaults.
  * - Strings are UTF-8 and NUL-terminated. "Borrowed" means owned by the object it came from.
  * - Contexts, devices, kernels, bound kernels and reports may be used from any thread at once.
- *   Destroy an object only when no other thread uses it; a context last of all. Destroying NULL does
- *   nothing.
+ *   Destroy an object only when no other thread uses it; a context last of all. Destroying NULL
+ *   does nothing.
  * - "Fails with" lists what a caller can meet and act on; a NULL where none is allowed is TW_E_ARG,
  *   and any call may find a bug of ours: TW_E_INTERNAL.
  * - The library never prints, exits or reads the environment by itself.
@@ -283,7 +283,7 @@ typedef struct tw_launch_options {
  * overlaps no other argument and has no zero stride over an extent above 1.
  * On the host the work is done on return. An empty grid succeeds without compiling.
  * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_UNSUPPORTED (the target lacks what the kernel
- * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS makes it tune,
+ * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS tunes,
  * as tw_tune. */
 TW_API TW_CHECKED tw_status tw_launch(tw_kernel *k, tw_device *dev, tw_stream *stream,
                                       const tw_arg *args, size_t count);
@@ -349,8 +349,8 @@ typedef struct tw_tune_progress {
     double elapsed_s, budget_s;
     const char *phase;    /* "compiling", "measuring", "checking"; "waiting" for another process */
 } tw_tune_progress;
-/* Called by the thread that is in tw_tune. Return false to stop: the best so far is kept, if it beat
- * the default, and tw_tune returns TW_E_CANCELLED. */
+/* Called by the thread that is in tw_tune. Return false to stop: the best so far is kept, if it
+ * beat the default, and tw_tune returns TW_E_CANCELLED. */
 typedef bool (*tw_tune_progress_fn)(void *user, const tw_tune_progress *p);
 
 typedef struct tw_tune_options {
