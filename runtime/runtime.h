@@ -29,6 +29,9 @@ struct dsl_unit;
 #define RUNTIME_MAX_WORKSPACES 16
 #define RUNTIME_CONFIG_TEXT 256 /* with its NUL; tw_answer.config         */
 
+/* tw_version() and target_codegen_version(): what a row of the store names as its driver. */
+#define RUNTIME_DRIVER_FORMAT "tilewright-%s %s"
+
 /* ---- configurations -------------------------------------------------------------------------- */
 
 /* A value for every tune parameter of the kernel, in the order written, then for every schedule
