@@ -170,11 +170,83 @@ static int cache_clear(cli *c, tw_context *cx, const char *word)
     return CLI_OK;
 }
 
+/* ---- export, import, prune --------------------------------------------------------------------
+ */
+
+static void print_count(int64_t n, const char *what, bool *any)
+{
+    if (n)
+        printf("%s%lld %s%s", *any ? ", " : "", (long long)n, what, n == 1 ? "" : "s");
+    *any = *any || n;
+}
+
+static int show_counts(const cli *c, const tw_store_counts *n, const char *done)
+{
+    bool any = false;
+
+    if (c->opt.json) {
+        json j = {.out = stdout};
+        json_object(&j, NULL);
+        json_int(&j, "configs", n->configs);
+        json_int(&j, "trials", n->trials);
+        json_int(&j, "artifacts", n->artifacts);
+        json_int(&j, "known", n->known);
+        json_int(&j, "refused", n->refused);
+        json_end_object(&j);
+        return CLI_OK;
+    }
+    print_count(n->configs, "configuration", &any);
+    print_count(n->trials, "trial", &any);
+    print_count(n->artifacts, "artifact", &any);
+    printf("%s%s\n", any ? " " : "nothing ", done);
+    if (n->known)
+        printf("%lld rows were known already, or known to be faster\n", (long long)n->known);
+    return CLI_OK;
+}
+
+static int cache_export(cli *c, tw_context *cx, const char *word)
+{
+    tw_store_counts n = TW_STORE_COUNTS_INIT;
+
+    if (!word)
+        return cli_usage(c, "export needs the name of a new file");
+    return tw_store_export(cx, word, c->opt.artifacts, &n) ? cli_fail_last(c)
+                                                           : show_counts(c, &n, "written");
+}
+
+static int cache_import(cli *c, tw_context *cx, const char *word)
+{
+    tw_store_counts n = TW_STORE_COUNTS_INIT;
+
+    if (!word)
+        return cli_usage(c, "import needs the name of a file that export wrote");
+    if (tw_store_import(cx, word, c->opt.artifacts, &n))
+        return cli_fail_last(c);
+    if (n.refused)
+        cli_warn(c, "%s: %lld rows are not what an export writes and were left out", word,
+                 (long long)n.refused);
+    return show_counts(c, &n, "taken over");
+}
+
+static int cache_prune(cli *c, tw_context *cx, const char *word)
+{
+    tw_prune_options how = TW_PRUNE_OPTIONS_INIT;
+    tw_store_counts n = TW_STORE_COUNTS_INIT;
+
+    (void)word;
+    if (c->opt.older > 0.0)
+        how.older_s = c->opt.older;
+    how.max_bytes = c->opt.max_size;
+    return tw_store_prune(cx, &how, &n) ? cli_fail_last(c) : show_counts(c, &n, "forgotten");
+}
+
 static const struct {
     const char *name;
     int (*run)(cli *c, tw_context *cx, const char *word);
     size_t words; /* at most, after the name */
-} actions[] = {{"list", cache_list, 0}, {"show", cache_show, 1}, {"clear", cache_clear, 1}};
+} actions[] = {{"list", cache_list, 0},     {"show", cache_show, 1},
+               {"clear", cache_clear, 1},   {"export", cache_export, 1},
+               {"import", cache_import, 1}, {"prune", cache_prune, 0}};
 
 int cmd_cache(cli *c)
 {
@@ -193,5 +265,5 @@ int cmd_cache(cli *c)
         tw_context_destroy(cx);
         return code;
     }
-    return cli_usage(c, "'%s' is none of list, show, clear", name);
+    return cli_usage(c, "'%s' is none of list, show, clear, export, import, prune", name);
 }

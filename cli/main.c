@@ -39,13 +39,25 @@ const verb verbs[] = {
      "tilewright compile kernels/attention_fwd.tw --set=T=f32,D=128,DV=128,BLOCK_M=128 \\\n"
      "    --target=cpu --emit=ll -o out.ll",
      cmd_compile},
-    {"cache", VERB_CACHE, "[list | show ID | clear [KERNEL]]", "look into the store, or empty it",
+    {"cache", VERB_CACHE,
+     "[list | show ID | clear [KERNEL] | export FILE | import FILE | prune]",
+     "look into the store, empty it, carry it to another machine",
      "list shows every best known configuration, show every trial behind one of them, clear "
      "forgets\n"
-     "what is stored of one kernel, or everything.",
+     "what is stored of one kernel, or everything.\n"
+     "\n"
+     "export writes what is known to a new file. import takes from such a file what this store\n"
+     "does not know, or knows only to be slower; every value is checked. With --artifacts both\n"
+     "take compiled code along.\n"
+     "\n"
+     "prune forgets the code that other versions of Tilewright or LLVM made; with --older also\n"
+     "what is old, with --max-size what is too much.",
      "tilewright cache list\n"
      "tilewright cache show 3\n"
-     "tilewright cache clear attention_fwd --store=/tmp/store.db",
+     "tilewright cache clear attention_fwd --store=/tmp/store.db\n"
+     "tilewright cache export tuned.db\n"
+     "tilewright cache import tuned.db --json\n"
+     "tilewright cache prune --older=90d --max-size=200M",
      cmd_cache},
     {"device", VERB_DEVICE, "[NAME...]", "show the devices there are", "",
      "tilewright device\n"

@@ -9,6 +9,8 @@ typedef enum option_kind {
     KIND_TEXT,
     KIND_FLAG,
     KIND_SECONDS, /* 5, 5s, 500ms, 2m */
+    KIND_AGE,     /* 90d, 12h */
+    KIND_SIZE,    /* 200M, 1G */
     KIND_NUMBER,
     KIND_INT,
     KIND_RANGE, /* FIRST:COUNT, to the two fields from offset on */
@@ -69,6 +71,12 @@ static const option_row rows[] = {
     {"dump", 0, KIND_TEXT, AT(dump), "PASS", VERB_COMPILE,
      "show the IR after a pass, or after each that changed it: changed", NULL},
     {"time", 0, KIND_FLAG, AT(time), NULL, VERB_COMPILE, "show how long each pass took", NULL},
+    {"artifacts", 0, KIND_FLAG, AT(artifacts), NULL, VERB_CACHE,
+     "export, import: compiled code too; it runs as it is, so only from whom you trust", NULL},
+    {"older", 0, KIND_AGE, AT(older), "AGE", VERB_CACHE,
+     "prune: forget all that was stored longer ago, as 90d, 12h", NULL},
+    {"max-size", 0, KIND_SIZE, AT(max_size), "SIZE", VERB_CACHE,
+     "prune: until the file is this small, as 200M, 1G: the oldest code, then trials", NULL},
     {"json", 0, KIND_FLAG, AT(json), NULL, LAUNCH | VERB_CACHE | VERB_DEVICE,
      "print the result as JSON", NULL},
     {"help", 'h', KIND_FLAG, AT(help), NULL, ALL, "show this help", NULL},
@@ -148,22 +156,37 @@ static bool read_int(const char *text, char stop_at, int64_t *out, const char **
     return stop != text && errno == 0 && *out >= 0 && *stop == stop_at;
 }
 
-static bool read_seconds(const char *text, double *out)
+typedef struct unit {
+    const char *name;
+    double size;
+} unit;
+static const unit seconds[] = {{"", 1.0}, {"s", 1.0}, {"ms", 1e-3}, {"m", 60.0}, {"min", 60.0}, {0}};
+static const unit ages[] = {{"d", 86400.0}, {"h", 3600.0}, {0}};
+static const unit sizes[] = {{"", 1.0},      {"k", 1024.0},    {"K", 1024.0},
+                             {"M", 1048576.0}, {"G", 1073741824.0}, {0}};
+
+static bool read_measured(const char *text, const unit *units, double *out)
 {
-    static const struct {
-        const char *unit;
-        double size;
-    } unit[] = {{"", 1.0}, {"s", 1.0}, {"ms", 1e-3}, {"m", 60.0}, {"min", 60.0}};
     const char *end;
 
     if (!read_number(text, out, &end))
         return false;
-    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
-        if (strcmp(end, unit[i].unit) == 0) {
-            *out *= unit[i].size;
-            return true;
+    for (const unit *u = units; u->name; u++)
+        if (strcmp(end, u->name) == 0) {
+            *out *= u->size;
+            return *out > 0.0;
         }
     return false;
+}
+
+static bool read_size(const char *text, int64_t *out)
+{
+    double bytes;
+
+    if (!read_measured(text, sizes, &bytes) || bytes < 1.0 || bytes > 1e15)
+        return false;
+    *out = (int64_t)bytes;
+    return true;
 }
 
 static bool read_range(const char *text, int64_t out[2])
@@ -208,7 +231,11 @@ static bool set_value(options *opt, const option_row *row, const char *value)
         *(bool *)field = true;
         return true;
     case KIND_SECONDS:
-        return read_seconds(value, field) && *(double *)field > 0.0;
+        return read_measured(value, seconds, field);
+    case KIND_AGE:
+        return read_measured(value, ages, field);
+    case KIND_SIZE:
+        return read_size(value, field);
     case KIND_NUMBER:
         return read_number(value, field, &end) && *end == '\0';
     case KIND_INT:
@@ -292,7 +319,7 @@ int options_parse(cli *c)
 {
     bool ended = false;
 
-    c->opt = (options){.budget = -1.0, .tolerance = -1.0};
+    c->opt = (options){.budget = -1.0, .tolerance = -1.0, .older = -1.0};
     for (int i = 0; i < c->argc; i++) {
         const char *arg = c->argv[i];
         if (!ended && strcmp(arg, "--") == 0)

@@ -21,9 +21,9 @@ typedef struct options {
     const char *device, *target, *store, *config, *tune, *set, *emit, *output, *dump, *flops;
     const char **save; /* every --save, in order */
     size_t save_count;
-    double budget, tolerance; /* below 0: not given */
-    int64_t seed, threads, repeat, program_first, program_count;
-    bool json, check, again, time, f64, help;
+    double budget, tolerance, older; /* below 0: not given */
+    int64_t seed, threads, repeat, program_first, program_count, max_size;
+    bool json, check, again, time, f64, help, artifacts;
     const char **word; /* what is no option, in order */
     size_t word_count;
 } options;

@@ -159,34 +159,3 @@ tw_status tw_config_from_env(tw_config *cfg)
         cfg->tune_budget_s = seconds.f;
     return TW_OK;
 }
-
-/* ---- the store ------------------------------------------------------------------------------- */
-
-tw_status tw_store_list(tw_context *cx, tw_store_fn fn, void *user)
-{
-    error_clear();
-    if (!cx || !fn)
-        return error_set(TW_E_ARG, "tw_store_list: cx or fn is NULL");
-    return store_list(cx->store, fn, user);
-}
-
-tw_status tw_store_trials(tw_context *cx, int64_t id, tw_trial_fn fn, void *user)
-{
-    error_clear();
-    if (!cx || !fn)
-        return error_set(TW_E_ARG, "tw_store_trials: cx or fn is NULL");
-    return store_trials(cx->store, id, fn, user);
-}
-
-tw_status tw_store_clear(tw_context *cx, const char *kernel, int64_t *removed)
-{
-    int64_t n = 0;
-
-    error_clear();
-    if (!cx)
-        return error_set(TW_E_ARG, "tw_store_clear: cx is NULL");
-    TRY(store_clear(cx->store, kernel, &n));
-    if (removed)
-        *removed = n;
-    return TW_OK;
-}

@@ -163,6 +163,18 @@ TW_CHECKED tw_status store_list(store *st, tw_store_fn fn, void *user);
 TW_CHECKED tw_status store_trials(store *st, int64_t id, tw_trial_fn fn, void *user);
 TW_CHECKED tw_status store_clear(store *st, const char *kernel, int64_t *removed);
 
+/* As tw_store_export, tw_store_import and tw_store_prune. *done is filled on success. */
+TW_CHECKED tw_status store_export(store *st, const char *path, bool artifacts,
+                                  tw_store_counts *done);
+TW_CHECKED tw_status store_import(store *st, const char *path, bool artifacts,
+                                  tw_store_counts *done);
+typedef struct store_limits {
+    const char *driver; /* artifacts of any other go; NULL: none does for that reason */
+    int64_t older_ms;   /* what was stored longer ago goes; 0: nothing does            */
+    int64_t max_bytes;  /* of the file, by dropping the oldest artifacts, then trials; 0: any size */
+} store_limits;
+TW_CHECKED tw_status store_prune(store *st, const store_limits *limits, tw_store_counts *done);
+
 /* The trials of a key as stored under any driver, newest first: to fill a report from what another
  * process measured. Returns TW_OK with no calls when there are none. */
 TW_CHECKED tw_status store_key_trials(store *st, const store_key *key, tw_trial_fn fn, void *user);

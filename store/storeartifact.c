@@ -94,18 +94,17 @@ static int get_artifact(db *d, void *arg)
     return db_done(s, rc);
 }
 
-/* The bytes, when they are what was put; else NULL. */
-static void *unpack(const artifact_row *a)
+void *artifact_unpack(const void *packed, size_t packed_size, size_t size, const char *sum)
 {
-    char sum[HASH_TEXT];
-    unsigned long long says = ZSTD_getFrameContentSize(a->packed, a->packed_size);
-    void *bytes = says == a->size ? mem_alloc(a->size) : NULL;
+    char got[HASH_TEXT];
+    unsigned long long says = ZSTD_getFrameContentSize(packed, packed_size);
+    void *bytes = size && size <= STORE_ARTIFACT_MAX && says == size ? mem_alloc(size) : NULL;
 
     if (!bytes)
         return NULL;
-    if (ZSTD_decompress(bytes, a->size, a->packed, a->packed_size) == a->size) {
-        hash_text(hash_mem(bytes, a->size), sum);
-        if (!strcmp(sum, a->sum))
+    if (ZSTD_decompress(bytes, size, packed, packed_size) == size) {
+        hash_text(hash_mem(bytes, size), got);
+        if (!strcmp(got, sum))
             return bytes;
     }
     mem_free(bytes);
@@ -120,7 +119,7 @@ bool store_artifact_get(store *st, hash128 id, void **bytes, size_t *size)
     store_read(st, get_artifact, &a);
     if (!a.packed)
         return false;
-    *bytes = unpack(&a);
+    *bytes = artifact_unpack(a.packed, a.packed_size, a.size, a.sum);
     *size = a.size;
     mem_free(a.packed);
     if (!*bytes)

@@ -46,4 +46,11 @@ void store_note_damage(store *st, const char *what);
 /* The id of a key's row, added when add is set; *id = 0 when there is none. */
 int key_row(db *d, const key_text *key, bool add, int64_t *id);
 
+/* The bytes, when they are what was put (size and hash fit), freed with mem_free; else NULL. */
+void *artifact_unpack(const void *packed, size_t packed_size, size_t size, const char *sum);
+bool trial_state_known(const char *name);
+/* Work for store_file_only: gives freed pages back to the disk; that this may fail changes nothing.
+ */
+int store_shrink(db *d, void *arg);
+
 #endif

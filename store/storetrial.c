@@ -19,6 +19,14 @@ static tw_trial_state state_of(const char *name)
     return TW_TRIAL_FAILED;
 }
 
+bool trial_state_known(const char *name)
+{
+    for (size_t i = 0; i < STATE_COUNT; i++)
+        if (name && !strcmp(name, state_name[i]))
+            return true;
+    return false;
+}
+
 typedef struct trial_row {
     const key_text *key;
     const store_trial *t;
@@ -285,8 +293,7 @@ static int clear_rows(db *d, void *arg)
     return rc;
 }
 
-/* Gives the freed pages back to the disk; that this may fail changes nothing. */
-static int shrink(db *d, void *arg)
+int store_shrink(db *d, void *arg)
 {
     (void)arg;
     sqlite3_exec(d->handle, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
@@ -302,5 +309,5 @@ tw_status store_clear(store *st, const char *kernel, int64_t *removed)
         return status;
     if (removed)
         *removed = w.removed;
-    return store_file_only(st, shrink, NULL, false);
+    return store_file_only(st, store_shrink, NULL, false);
 }

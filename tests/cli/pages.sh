@@ -13,8 +13,8 @@ for verb in $verbs; do
     for page in man bash zsh fish; do
         grep -qw -- "$verb" "$work/$page" || complain "$page lacks the verb $verb"
     done
-    for option in $("$tw" help "$verb" | sed -n 's/^    \(-.,\)\? *--\([a-z0-9]*\).*/\2/p'); do
-        grep -q -- "\\\\-\\\\-$option" "$work/man" || complain "man lacks --$option"
+    for option in $("$tw" help "$verb" | sed -n 's/^    \(-.,\)\? *--\([a-z0-9-]*\).*/\2/p'); do
+        grep -qF -- "\\-\\-${option//-/\\-}" "$work/man" || complain "man lacks --$option"
         grep -q -- "--$option" "$work/bash" || complain "bash lacks --$option"
         grep -q -- "--$option" "$work/zsh" || complain "zsh lacks --$option"
         grep -q -- "-l $option " "$work/fish" || complain "fish lacks --$option"

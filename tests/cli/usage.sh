@@ -45,9 +45,13 @@ expect 2 "--threads goes with" "$tw" run "$add" --device=interp --threads=2
 expect 2 "a kernel is missing" "$tw" run
 expect 2 "a kernel is missing" "$tw" compile
 expect 2 "values go into --set" "$tw" compile "$add" T=f32
-expect 2 "none of list, show, clear" "$tw" cache forget
+expect 2 "none of list, show, clear, export" "$tw" cache forget
 expect 2 "one word too many" "$tw" cache list all
 expect 2 "show needs an id" "$tw" cache show
+expect 2 "export needs" "$tw" cache export
+expect 2 "import needs" "$tw" cache import
+expect 2 "--older=3" "$tw" cache prune --older=3
+expect 2 "--max-size=big" "$tw" cache prune --max-size=big
 expect 2 "there is no help on" "$tw" help frobnicate
 expect 2 "Try: tilewright help bench" "$tw" bench
 
