@@ -5,7 +5,7 @@
                                    [--store FILE] [--budget 20] [--config CFG] [--out results.json]
 
 Both get the same tensors and the same number of threads. A pair is one timed call of each, in
-random order; what is reported is the median of each side, the ratio of the medians, and the median
+random order, each after an untimed call of the same side; what is reported is the median of each side, the ratio of the medians, and the median
 absolute deviation of the pairwise ratios. GFLOP/s count 4 * H * N * N * D, half of it when causal.
 Needs PyTorch and NumPy; finds the library in build/ or through TILEWRIGHT_LIBRARY.
 """
@@ -120,6 +120,7 @@ def machine():
 
 
 def timed(f):
+    f()  # the caches are this side's again, and the other side's threads have gone to sleep
     t = time.perf_counter()
     f()
     return time.perf_counter() - t
