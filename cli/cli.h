@@ -45,6 +45,8 @@ int cmd_bench(cli *c);
 int cmd_compile(cli *c);
 int cmd_cache(cli *c);
 int cmd_device(cli *c);
+int cmd_doctor(cli *c);
+int cmd_new(cli *c);
 int cmd_help(cli *c);
 void help_verb(const cli *c, const verb *v);
 void help_overview(const cli *c, FILE *out);

@@ -39,6 +39,11 @@ const verb verbs[] = {
      "tilewright compile kernels/attention_fwd.tw --set=T=f32,D=128,DV=128,BLOCK_M=128 \\\n"
      "    --target=cpu --emit=ll -o out.ll",
      cmd_compile},
+    {"new", VERB_NEW, "NAME", "write a kernel to start from, and its test",
+     "Writes NAME.tw, a kernel that runs as it is, and NAME_test.sh, which compares it with the\n"
+     "interpreter over awkward shapes. Neither may exist.",
+     "tilewright new my_kernel && sh my_kernel_test.sh",
+     cmd_new},
     {"cache", VERB_CACHE,
      "[list | show ID | clear [KERNEL] | export FILE | import FILE | prune]",
      "look into the store, empty it, carry it to another machine",
@@ -63,6 +68,13 @@ const verb verbs[] = {
      "tilewright device\n"
      "tilewright device cpu:2 --json",
      cmd_device},
+    {"doctor", VERB_DOCTOR, "", "check that everything works here",
+     "Looks at library, processor, threads, load and store, compiles and runs a small kernel, and\n"
+     "compares it with the interpreter. Says what is wrong and what to do; the exit code is 0, or\n"
+     "that of the first thing that is wrong.",
+     "tilewright doctor\n"
+     "tilewright doctor --store=/var/cache/tuned.db --json",
+     cmd_doctor},
     {"help", VERB_HELP,
      "[VERB | FILE.tw[:KERNEL] | values | environment | exit-codes | man | bash | zsh | fish]",
      "explain a verb, a kernel's parameters or a topic",

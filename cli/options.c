@@ -30,7 +30,8 @@ typedef struct option_row {
 
 #define AT(field) offsetof(options, field)
 #define LAUNCH (VERB_RUN | VERB_TUNE | VERB_BENCH)
-#define ALL (LAUNCH | VERB_COMPILE | VERB_CACHE | VERB_DEVICE | VERB_HELP)
+#define ALL                                                                                        \
+    (LAUNCH | VERB_COMPILE | VERB_CACHE | VERB_DEVICE | VERB_HELP | VERB_DOCTOR | VERB_NEW)
 
 static const option_row rows[] = {
     {"device", 0, KIND_TEXT, AT(device), "NAME", LAUNCH,
@@ -44,7 +45,7 @@ static const option_row rows[] = {
      "on a miss in the store: on-miss tunes, never does not (on-miss)", "never|on-miss"},
     {"budget", 0, KIND_SECONDS, AT(budget), "TIME", LAUNCH,
      "time for tuning, as 5s, 500ms, 2m (tune: 60s, others: 10s)", NULL},
-    {"store", 0, KIND_TEXT, AT(store), "FILE", LAUNCH | VERB_CACHE,
+    {"store", 0, KIND_TEXT, AT(store), "FILE", LAUNCH | VERB_CACHE | VERB_DOCTOR,
      "the store to use, or none (see help environment)", NULL},
     {"seed", 0, KIND_INT, AT(seed), "N", LAUNCH, "seed of rand: values (0)", NULL},
     {"check", 0, KIND_FLAG, AT(check), NULL, VERB_RUN,
@@ -77,7 +78,8 @@ static const option_row rows[] = {
      "prune: forget all that was stored longer ago, as 90d, 12h", NULL},
     {"max-size", 0, KIND_SIZE, AT(max_size), "SIZE", VERB_CACHE,
      "prune: until the file is this small, as 200M, 1G: the oldest code, then trials", NULL},
-    {"json", 0, KIND_FLAG, AT(json), NULL, LAUNCH | VERB_CACHE | VERB_DEVICE,
+    {"json", 0, KIND_FLAG, AT(json), NULL,
+     LAUNCH | VERB_CACHE | VERB_DEVICE | VERB_DOCTOR,
      "print the result as JSON", NULL},
     {"help", 'h', KIND_FLAG, AT(help), NULL, ALL, "show this help", NULL},
 };

@@ -14,7 +14,9 @@ enum {
     VERB_COMPILE = 8,
     VERB_CACHE = 16,
     VERB_DEVICE = 32,
-    VERB_HELP = 64
+    VERB_HELP = 64,
+    VERB_DOCTOR = 128,
+    VERB_NEW = 256
 };
 
 typedef struct options {
