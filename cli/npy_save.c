@@ -136,16 +136,19 @@ static tw_status write_regular(const char *path, const npy_array *a, npy_error *
     return why ? fail(error, strerror(why)) : TW_OK;
 }
 
+/* What ends the process waits until the file beside the other is gone. */
 tw_status npy_save(const char *path, const npy_array *a, npy_error *error)
 {
     sigset_t ends, before;
 
+    if (is_special(path)) /* may wait for a reader for ever */
+        return write_special(path, a, error);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, &before);
-    tw_status st = is_special(path) ? write_special(path, a, error) : write_regular(path, a, error);
+    tw_status st = write_regular(path, a, error);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return st;
 }

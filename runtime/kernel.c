@@ -6,9 +6,11 @@
 #include "runtime/kernel_info.h"
 #include "runtime/spec.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- finding the kernel in a text -------------------------------------------------------------
  */
@@ -247,9 +249,14 @@ tw_status tw_kernel_load(tw_context *cx, const char *path, const char *kernel, t
     error_clear();
     if (!cx || !path || !out)
         return error_set(TW_E_ARG, "tw_kernel_load: cx, path or out is NULL");
-    FILE *f = fopen(path, "rbe");
-    if (!f)
-        return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a FIFO's writer */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!f) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return error_set(TW_E_IO, "%s: %s", path, strerror(why));
+    }
     tw_status st = read_all(f, path, &text, &length);
     fclose(f);
     TRY(st);

@@ -64,6 +64,13 @@ expect 4 "'BLOCK'" run "$add" "${ab[@]}" --config=BLOCK=many
 expect 7 "cannot be written" run "$add" "${ab[@]}" c=/nowhere/c.npy
 expect 7 "cannot be written" run "$add" "${ab[@]}" c="$work"
 expect 7 "No space" run "$add" "${ab[@]}" c=/dev/full
+mkfifo "$work/pipe"
+timeout 1 "$tw" run "$add" "${ab[@]}" c="$work/pipe" --device="$device" --tune=never >"$work/out" 2>&1
+[ $? -eq 124 ] || complain "nobody reads a pipe, and the command does not wait or cannot be ended"
+cat "$work/pipe" >"$work/piped.npy" &
+expect 0 "" run "$add" "${ab[@]}" c="$work/pipe"
+wait
+same "$work/piped.npy" '(8,)' '2 * i'
 expect 2 "not an output" run "$add" "${ab[@]}" --save=a="$work/x.npy"
 echo old >"$work/kept.npy"
 expect 4 "" run "$add" a="$work/a.npy" b="$work/nine.npy" c="$work/kept.npy"
@@ -72,6 +79,7 @@ expect 4 "" run "$add" a="$work/a.npy" b="$work/nine.npy" c="$work/kept.npy"
 # ---- kernels
 expect 7 "No such file" run "$work/none.tw" "${ab[@]}"
 expect 4 "vector_add" run "$add:vector_sub" "${ab[@]}"
+expect 7 "not a regular file" timeout 20 "$tw" run "$work/pipe" "${ab[@]}"
 expect 3 "" run "$work/a.npy" "${ab[@]}"
 : >"$work/empty.tw"
 expect 4 "" run "$work/empty.tw"
