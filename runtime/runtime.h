@@ -196,9 +196,10 @@ struct tw_device {
 /* How the runtime reaches the tuner, which is above it. */
 typedef struct tuner_ops {
     /* Tunes for args within budget_s and stores what it learned; *cfg is the winner, *seconds its
-     * median. Called without locks, for TW_TUNE_ON_MISS. */
+     * median, *layer says whether it was tuned now or taken from somebody who knew. Called without
+     * locks, for TW_TUNE_ON_MISS. */
     tw_status (*tune_on_miss)(tw_kernel *k, tw_device *dev, const launch_args *args,
-                              double budget_s, config *cfg, double *seconds);
+                              double budget_s, config *cfg, double *seconds, tw_layer *layer);
 } tuner_ops;
 
 struct tw_context {

@@ -331,20 +331,36 @@ static bool may_tune(const tw_context *cx, const spec_row *s, tw_layer layer)
            layer != TW_LAYER_EXACT && layer != TW_LAYER_TUNED;
 }
 
+/* Tunes; where the world forbids that (no memory for copies, a device that fails), the best known
+ * configuration stays. Results that differ from the interpreter's are not to be launched. */
+static tw_status tune(tw_kernel *k, tw_device *dev, const launch_args *args, config_answer *answer)
+{
+    tw_context *cx = k->cx;
+    config_answer tuned = *answer;
+
+    tw_status st = cx->tuner->tune_on_miss(k, dev, args, cx->cfg.tune_budget_s, &tuned.cfg,
+                                           &tuned.seconds, &tuned.layer);
+    if (st == TW_E_MISMATCH)
+        return st;
+    if (st == TW_OK)
+        *answer = tuned;
+    else
+        runtime_log(cx, TW_LOG_WARNING,
+                    "kernel '%s' was not tuned, and runs in the best known configuration: %s",
+                    k->source->sig.name, error_get()->text);
+    error_clear();
+    return TW_OK;
+}
+
 static tw_status choose(tw_kernel *k, tw_device *dev, const spec_row *s, const launch_args *args,
                         unsigned flags, config_answer *answer, bool *settled)
 {
-    tw_context *cx = k->cx;
-
     TRY(config_resolve(k, dev, &args->p, s->pin, answer));
-    *settled = !may_tune(cx, s, answer->layer);
+    *settled = !may_tune(k->cx, s, answer->layer);
     if (*settled || (flags & SPEC_NEVER_TUNE))
         return TW_OK;
-    TRY(cx->tuner->tune_on_miss(k, dev, args, cx->cfg.tune_budget_s, &answer->cfg,
-                                &answer->seconds));
-    answer->layer = TW_LAYER_TUNED;
     *settled = true;
-    return TW_OK;
+    return tune(k, dev, args, answer);
 }
 
 static void log_choice(const tw_kernel *k, const tw_device *dev, const choice *c)

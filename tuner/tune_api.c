@@ -298,21 +298,22 @@ tw_status tw_tune(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t count
 
 /* Nobody runs the interpreter for its speed, and the null device has none. */
 static tw_status known_config(tw_kernel *k, tw_device *dev, const launch_args *args, config *cfg,
-                              double *seconds)
+                              double *seconds, tw_layer *layer)
 {
     config_answer a;
 
     TRY(config_resolve(k, dev, &args->p, NULL, &a));
     *cfg = a.cfg;
     *seconds = a.seconds;
+    *layer = a.layer;
     return TW_OK;
 }
 
 static tw_status tune_on_miss(tw_kernel *k, tw_device *dev, const launch_args *args,
-                              double budget_s, config *cfg, double *seconds)
+                              double budget_s, config *cfg, double *seconds, tw_layer *layer)
 {
     if (dev->drv == &interp_driver || dev->drv == &null_driver)
-        return known_config(k, dev, args, cfg, seconds);
+        return known_config(k, dev, args, cfg, seconds, layer);
     tune_job *j = mem_zalloc(sizeof *j);
     if (!j)
         return error_set(TW_E_NOMEM, "no memory for tuning");
@@ -320,6 +321,7 @@ static tw_status tune_on_miss(tw_kernel *k, tw_device *dev, const launch_args *a
     tw_status st = job_run(j, "");
     *cfg = j->cfg;
     *seconds = j->seconds;
+    *layer = j->layer;
     mem_free(j);
     return st;
 }

@@ -243,13 +243,14 @@ static int tunings;
 static tw_status tuning_status;
 
 static tw_status tune(tw_kernel *k, tw_device *d, const launch_args *a, double budget_s,
-                      config *cfg, double *seconds)
+                      config *cfg, double *seconds, tw_layer *layer)
 {
     tunings++;
     ck_assert(budget_s == 3.0);
     if (tuning_status != TW_OK)
         return error_set(tuning_status, "tuning failed");
     *seconds = 0.5;
+    *layer = TW_LAYER_TUNED;
     return config_pin(k, d->target, d, &a->p, "BLOCK=17", cfg, NULL);
 }
 
@@ -285,6 +286,15 @@ START_TEST(a_miss_tunes_once)
     x.shape[0] = y.shape[0] = 100; /* another size class is another miss */
     RT_OK(tw_launch(kernel, dev, NULL, list, 2));
     ck_assert_int_eq(tunings, 3);
+    x.shape[0] = y.shape[0] = 10; /* no memory for copies: the launch is none the worse for it */
+    tuning_status = TW_E_NOMEM;
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    tuning_status = TW_OK;
+    ck_assert_int_eq(tunings, 4);
+    ck_assert_str_eq(tw_last_error()->text, "");
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+    ck_assert_int_ne(a.layer, TW_LAYER_TUNED);
 }
 END_TEST
 
