@@ -373,6 +373,36 @@ static void log_choice(const tw_kernel *k, const tw_device *dev, const choice *c
                     text, tw_layer_text(c->layer), how);
 }
 
+static tw_status make_code(tw_kernel *k, tw_device *dev, const problem *p,
+                           const config_answer *answer, choice *c)
+{
+    c->layer = answer->layer;
+    c->seconds = answer->seconds;
+    c->exe = exe_known(k, dev, p, &answer->cfg);
+    c->listed = c->exe != NULL;
+    return c->exe ? TW_OK : runtime_compile(k, dev, p, &answer->cfg, 0, &c->exe);
+}
+
+/* Was the configuration somebody else's? What is right for another problem, device or version may
+ * be a tile too large for this one. */
+static bool is_borrowed(tw_layer layer)
+{
+    return layer > TW_LAYER_TUNED && layer < TW_LAYER_DEFAULT;
+}
+
+static tw_status make_default_instead(tw_kernel *k, tw_device *dev, const problem *p,
+                                      config_answer *answer, choice *c, tw_status why)
+{
+    runtime_log(k->cx, why == TW_E_INTERNAL ? TW_LOG_WARNING : TW_LOG_INFO,
+                "kernel '%s': the configuration of '%s' cannot be compiled here: %s",
+                k->source->sig.name, tw_layer_text(answer->layer), error_get()->text);
+    *answer = (config_answer){.layer = TW_LAYER_DEFAULT};
+    TRY(config_default(k, dev->target, dev, p, &answer->cfg));
+    TRY(make_code(k, dev, p, answer, c));
+    error_clear();
+    return TW_OK;
+}
+
 static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *args, unsigned flags)
 {
     config_answer answer;
@@ -384,12 +414,10 @@ static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *a
         return TW_OK;
     args->p.content = s->content;
     TRY(choose(k, dev, s, args, flags, &answer, &c.settled));
-    c.layer = answer.layer;
-    c.seconds = answer.seconds;
-    c.exe = exe_known(k, dev, &args->p, &answer.cfg);
-    c.listed = c.exe != NULL;
-    if (!c.exe)
-        TRY(runtime_compile(k, dev, &args->p, &answer.cfg, 0, &c.exe));
+    tw_status st = make_code(k, dev, &args->p, &answer, &c);
+    if (st != TW_OK && is_borrowed(answer.layer))
+        st = make_default_instead(k, dev, &args->p, &answer, &c, st);
+    TRY(st);
     TRY(install(k, dev, s, &c, false));
     log_choice(k, dev, &c);
     return TW_OK;

@@ -202,6 +202,38 @@ START_TEST(what_does_not_fit_is_skipped)
 }
 END_TEST
 
+/* Meets the constraints, and is a tile too large. */
+START_TEST(what_cannot_be_compiled_is_passed_over)
+{
+    static const char text[] = "kernel twice(x: f32[N], out y: f32[N])\n"
+                               "tune B in {64, 2097152}\n"
+                               "grid (cdiv(N, B))\n"
+                               "{\n"
+                               "    let at = program_id(0) * B;\n"
+                               "    store(y[at :+ B], 2.0 * load(x[at :+ B]));\n"
+                               "}\n";
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_answer a = TW_ANSWER_INIT;
+
+    close_all();
+    dev = rt_device("interp");
+    RT_OK(tw_kernel_load_text(rt_cx, "twice.tw", text, strlen(text), NULL, &kernel));
+    RT_OK(runtime_resolve_args(kernel, dev, list, 2, 0, &args));
+    RT_OK(runtime_content_hash(kernel, dev, &args.p));
+    put((put_job){.p = &args.p, .config = "B=2097152"});
+    ck_assert_int_eq(ask(&args.p, NULL).layer, TW_LAYER_EXACT);
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    ck_assert(y.x[999] == 2.0f);
+    ck_assert_str_eq(tw_last_error()->text, "");
+    RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+    ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT);
+    ck_assert_str_eq(a.config, "B=64");
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+    opt.config = "B=2097152"; /* who asks for it is told */
+    RT_FAILS(tw_launch_with(kernel, dev, NULL, list, 2, &opt), TW_E_SOURCE, "2097152");
+}
+END_TEST
+
 START_TEST(queries_and_launches_agree)
 {
     static problem p;
@@ -330,6 +362,7 @@ Suite *test_suite(void)
     tcase_add_test(t, texts_read_back);
     tcase_add_test(t, layers_in_order);
     tcase_add_test(t, what_does_not_fit_is_skipped);
+    tcase_add_test(t, what_cannot_be_compiled_is_passed_over);
     tcase_add_test(t, queries_and_launches_agree);
     tcase_add_test(t, a_miss_tunes_once);
     tcase_add_test(t, a_winner_is_adopted);
