@@ -68,6 +68,6 @@ try {
                 double(y(7, 3)), double(y(7, 4)));
     return std::fabs(y(7, 3) - std::exp(1.0f) / (std::exp(1.0f) + 999.0f)) < 1e-6f ? 0 : 1;
 } catch (const std::exception &e) {
-    std::fputs(e.what(), stderr);
+    std::fprintf(stderr, "%s\n", e.what());
     return 1;
 }
