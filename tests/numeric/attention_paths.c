@@ -10,14 +10,14 @@ START_TEST(a_part_of_the_cases)
 
     if (!subject_open(&s, "cpu:2", paths[_i], "attention_fwd", 3000 + (uint64_t)_i))
         return;
-    attention_shapes(&s, 11);
-    attention_wide_heads(&s, 5);
-    attention_offsets(&s, 7);
-    attention_groups(&s, 3);
-    attention_layouts(&s, 5);
-    attention_blocks(&s, 5);
-    attention_empty(&s, 3);
-    attention_magnitudes(&s, 3);
+    attention_shapes(&s, num_thin(35));
+    attention_wide_heads(&s, num_thin(13));
+    attention_offsets(&s, num_thin(15));
+    attention_groups(&s, num_thin(7));
+    attention_layouts(&s, num_thin(11));
+    attention_blocks(&s, num_thin(11));
+    attention_empty(&s, num_thin(7));
+    attention_magnitudes(&s, num_thin(7));
     subject_close(&s);
 }
 END_TEST

@@ -58,6 +58,25 @@ tw_kernel *num_load(num_device *d, const char *path)
     return k;
 }
 
+/* ---- how much runs ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+/* An odd step stays odd: tables alternate between two kinds. */
+int num_thin(int usual)
+{
+    return getenv("TW_TEST_LONG") ? 1 : SANITIZED ? 3 * usual : usual;
+}
+
+int num_count(int usual)
+{
+    return getenv("TW_TEST_LONG") ? 10 * usual : SANITIZED ? (usual + 2) / 3 : usual;
+}
+
 /* ---- random numbers ---- */
 
 static uint64_t next(num_random *r)

@@ -24,6 +24,11 @@ void num_close(num_device *d);
 tw_kernel *num_load(num_device *d, const char *path);
 /* printf that is seen even when the test's process ends right after. */
 void num_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* How much of a table of cases runs: every num_thin(n)-th instead of every n-th, and num_count(n)
+ * random ones instead of n. All and ten times as many with TW_TEST_LONG in the environment; a
+ * third under a sanitizer, which does not see the generated code that these cases are about. */
+int num_thin(int usual);
+int num_count(int usual);
 /* Aborts the test with the library's message when st is not TW_OK. */
 void num_must(tw_status st, const char *what);
 
