@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LLVMOrcLLJITRef jit;
 static LLVMOrcJITDylibRef emptied[MAX_EMPTIED];
 static unsigned nemptied, serial;
+static char detail[256]; /* the first thing that the JIT reported; its errors only refer to it */
 
 /* Takes e; true when it was an error, which is then the thread's last. */
 static bool failed(LLVMErrorRef e)
@@ -26,15 +27,20 @@ static bool failed(LLVMErrorRef e)
     if (!e)
         return false;
     char *text = LLVMGetErrorMessage(e);
-    (void)error_set(TW_E_INTERNAL, "loading machine code: %s", text);
+    (void)error_set(TW_E_INTERNAL, "loading machine code: %s", detail[0] ? detail : text);
     LLVMDisposeErrorMessage(text);
+    detail[0] = '\0';
     return true;
 }
 
-static void ignore_report(void *arg, LLVMErrorRef e)
+static void on_report(void *arg, LLVMErrorRef e)
 {
+    char *text = LLVMGetErrorMessage(e);
+
     (void)arg;
-    LLVMConsumeError(e); /* the failing lookup says the same */
+    if (!detail[0])
+        snprintf(detail, sizeof detail, "%s", text);
+    LLVMDisposeErrorMessage(text);
 }
 
 static tw_status make_jit(void)
@@ -44,8 +50,7 @@ static tw_status make_jit(void)
     llvm_initialize();
     if (failed(LLVMOrcCreateLLJIT(&jit, LLVMOrcCreateLLJITBuilder())))
         return TW_E_INTERNAL;
-    LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(jit), ignore_report,
-                                            NULL);
+    LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(jit), on_report, NULL);
     return TW_OK;
 }
 
