@@ -1,5 +1,5 @@
 /* attention_fwd of f16 and bf16: a part of the tables, with both extremes of running_max on the
- * interpreter. */
+ * interpreter, and on each path of the CPU. */
 #include "tests/support/attention_tables.h"
 #include <check.h>
 
@@ -13,7 +13,12 @@ static const char *const types[] = {"f16", "bf16"};
 static const struct {
     const char *spec, *target;
     bool low;
-} device[] = {{"interp", NULL, false}, {"interp", NULL, true}};
+    int thin; /* of the tables, beyond what they are thinned to anyway */
+} device[] = {
+    {"interp", NULL, false, 1},      {"interp", NULL, true, 2},
+    {"cpu", NULL, false, 3},         {"cpu:2", "cpu-avx512", false, 5},
+    {"cpu:2", "cpu-avx2", false, 5}, {"cpu:2", "cpu-generic", false, 5},
+};
 enum { DEVICES = sizeof device / sizeof *device, TABLES = sizeof tables / sizeof *tables };
 
 START_TEST(a_part_of_the_cases)
@@ -25,7 +30,7 @@ START_TEST(a_part_of_the_cases)
         return;
     s.options.running_max_low = device[d].low;
     s.type = types[type];
-    tables[table](&s, thin[table]);
+    tables[table](&s, thin[table] * device[d].thin);
     subject_close(&s);
 }
 END_TEST

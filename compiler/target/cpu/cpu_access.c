@@ -3,21 +3,6 @@
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
 
-LLVMValueRef cpu_to_register(cpu_emit *e, enum dtype t, LLVMValueRef v)
-{
-    if (t != DT_I1)
-        return v;
-    return LLVMBuildICmp(e->cx->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
-}
-
-LLVMValueRef cpu_to_memory(cpu_emit *e, enum dtype t, LLVMValueRef v)
-{
-    if (t != DT_I1)
-        return v;
-    LLVMTypeRef byte = ll_lanes(e->cx->i8, ll_lanes_of(LLVMTypeOf(v)));
-    return LLVMBuildZExt(e->cx->b, v, byte, "");
-}
-
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 static LLVMValueRef step_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef p, LLVMValueRef by,
@@ -66,7 +51,7 @@ LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const
 
 static LLVMTypeRef element_type(const cpu_emit *e, const ir_op *op)
 {
-    return ll_memory_type(e->cx, (enum dtype)ir_type_of(e->fn, op->args[0]).dtype, 1);
+    return cpu_memory_type(e, (enum dtype)ir_type_of(e->fn, op->args[0]).dtype, 1);
 }
 
 static unsigned element_align(const cpu_emit *e, const ir_op *op)
@@ -303,7 +288,7 @@ static cpu_got load_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int li
     int mask_depth;
     LLVMValueRef mask = mask_of(e, op, at, limit, &mask_depth);
     LLVMValueRef p = address_of(e, op, at, got.depth);
-    LLVMTypeRef type = ll_memory_type(e->cx, (enum dtype)t.dtype, e->isa->lanes);
+    LLVMTypeRef type = cpu_memory_type(e, (enum dtype)t.dtype, e->isa->lanes);
 
     cpu_hoist(e, got.depth);
     got.v = mask ? ll_masked_load(e->cx, type, p, element_align(e, op), mask)
@@ -341,7 +326,7 @@ static cpu_got load_across(cpu_emit *e, const ir_op *op, const cpu_at *at)
     int mask_depth;
     LLVMValueRef mask = full_mask(e, mask_of(e, op, at, limit_of(e, t, at), &mask_depth));
     LLVMValueRef p = lane_pointers(e, op, at, got.depth);
-    LLVMTypeRef type = ll_memory_type(e->cx, (enum dtype)t.dtype, e->isa->lanes);
+    LLVMTypeRef type = cpu_memory_type(e, (enum dtype)t.dtype, e->isa->lanes);
 
     cpu_hoist(e, got.depth);
     got.v = ll_gather(e->cx, type, p, element_align(e, op), mask);
@@ -356,7 +341,7 @@ static cpu_got load_turned(cpu_emit *e, const ir_op *op, const cpu_at *at, int a
     LLVMValueRef rows[CPU_MAX_LANES];
     ir_type t = slice_type(e, op);
     int lanes = e->isa->lanes, limit = limit_of(e, t, at), depth = cpu_at_depth(at, t.rank);
-    LLVMTypeRef type = ll_type(e->cx, (enum dtype)t.dtype, lanes);
+    LLVMTypeRef type = cpu_type(e, (enum dtype)t.dtype, lanes);
     cpu_got wanted = {0};
     cpu_at row = *at;
 
@@ -409,6 +394,7 @@ static void store_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int limi
     LLVMValueRef mask = mask_of(e, op, at, limit, &mask_depth);
     LLVMValueRef p = address_of(e, op, at, e->depth);
 
+    v = cpu_to_memory(e, (enum dtype)slice_type(e, op).dtype, v);
     if (mask)
         ll_masked_store(e->cx, v, p, element_align(e, op), mask);
     else
@@ -418,13 +404,14 @@ static void store_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int limi
 void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got)
 {
     ir_type t = slice_type(e, op);
-    LLVMValueRef v = cpu_to_memory(e, (enum dtype)t.dtype, cpu_vector(e, got));
+    LLVMValueRef v = cpu_vector(e, got);
     int limit = limit_of(e, t, at), mask_depth;
 
     if (cpu_contiguous_dim(e->plan, op) == at->lane) {
         store_along(e, op, at, limit, v);
         return;
     }
+    v = cpu_to_memory(e, (enum dtype)t.dtype, v);
     LLVMValueRef mask = full_mask(e, mask_of(e, op, at, limit, &mask_depth));
     ll_scatter(e->cx, v, lane_pointers(e, op, at, e->depth), element_align(e, op), mask);
 }
@@ -436,11 +423,9 @@ void cpu_store_block(cpu_emit *e, const ir_op *op, const cpu_at *at, const cpu_g
     int lanes = e->isa->lanes, limit = limit_of(e, t, at);
     cpu_at row = *at;
 
-    for (int r = 0; r < lanes; r++) {
-        rows[r] = r < e->block_rows
-                      ? cpu_to_memory(e, (enum dtype)t.dtype, cpu_vector(e, got[r]))
-                      : LLVMGetPoison(ll_memory_type(e->cx, (enum dtype)t.dtype, lanes));
-    }
+    for (int r = 0; r < lanes; r++)
+        rows[r] = r < e->block_rows ? cpu_vector(e, got[r])
+                                    : LLVMGetPoison(cpu_type(e, (enum dtype)t.dtype, lanes));
     ll_transpose(e->cx, rows, lanes);
     row.lane = inner;
     row.i[inner].off = e->block_off;

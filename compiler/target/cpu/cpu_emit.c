@@ -76,7 +76,9 @@ static LLVMValueRef from_bits(cpu_emit *e, enum dtype t, LLVMValueRef bits)
     LLVMTypeRef narrow = LLVMIntTypeInContext(e->cx->context, (unsigned)dtype_bits(t));
     if (dtype_bits(t) < 64)
         bits = LLVMBuildTrunc(e->cx->b, bits, narrow, "");
-    return LLVMBuildBitCast(e->cx->b, bits, ll_type(e->cx, t, 1), "");
+    if (cpu_held(t) != t)
+        return cpu_to_register(e, t, bits);
+    return LLVMBuildBitCast(e->cx->b, bits, cpu_type(e, t, 1), "");
 }
 
 static void read_scalar_params(cpu_emit *e)
@@ -117,7 +119,7 @@ static LLVMValueRef emit_elementwise(cpu_emit *e, const ir_op *op)
 
 static LLVMValueRef emit_scalar(cpu_emit *e, const ir_op *op)
 {
-    LLVMTypeRef type = ll_type(e->cx, (enum dtype)ir_type_of(e->fn, op->res).dtype, 1);
+    LLVMTypeRef type = cpu_type(e, (enum dtype)ir_type_of(e->fn, op->res).dtype, 1);
 
     switch (op->code) {
     case OP_CONST_INT:
@@ -164,7 +166,7 @@ static void begin_phis(cpu_emit *e, ir_val first, int n)
         ir_val v = first + (ir_val)i;
         ir_type t = ir_type_of(e->fn, v);
         if (t.kind == TYPE_SCALAR)
-            e->scalar[v] = LLVMBuildPhi(e->cx->b, ll_type(e->cx, (enum dtype)t.dtype, 1), "");
+            e->scalar[v] = LLVMBuildPhi(e->cx->b, cpu_type(e, (enum dtype)t.dtype, 1), "");
     }
 }
 

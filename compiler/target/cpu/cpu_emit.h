@@ -6,7 +6,7 @@
  *   cpu_nests.c   loops of a nest, register blocks, reductions
  *   cpu_eval.c    elements of virtual tiles; buffers
  *   cpu_access.c  elements of tensors
- *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like
+ *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
  *
  * Code of a nest is emitted at the outermost loop where its operands are known: every index and
  * every value knows the depth of the loop it changes in (0 = outside of the nest), and what was
@@ -137,9 +137,15 @@ LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const
 void cpu_prepare_direct(cpu_emit *e, const cpu_step *s);
 LLVMValueRef cpu_load_element(cpu_emit *e, const ir_op *op); /* outside of the tensor: 0 */
 void cpu_store_element(cpu_emit *e, const ir_op *op);
-/* Between memory and a register: i1 is a byte in memory. */
+/* ---- cpu_half.c ---- */
+/* Types of registers and scratch, and of elements in a tensor. */
+LLVMTypeRef cpu_type(const cpu_emit *e, enum dtype t, int lanes);
+LLVMTypeRef cpu_memory_type(const cpu_emit *e, enum dtype t, int lanes);
+/* Between memory and a register: i1 is a byte in memory, f16 and bf16 are 16 bits. */
 LLVMValueRef cpu_to_register(cpu_emit *e, enum dtype t, LLVMValueRef v);
 LLVMValueRef cpu_to_memory(cpu_emit *e, enum dtype t, LLVMValueRef v);
+/* x, held as cpu_held(t), to the nearest value of t. */
+LLVMValueRef cpu_round(cpu_emit *e, enum dtype t, LLVMValueRef x);
 
 /* ---- cpu_ops.c ---- */
 /* An elementwise op or cast; all operands have the same number of lanes. */

@@ -180,7 +180,7 @@ int cpu_at_depth(const cpu_at *at, int rank)
 
 static LLVMValueRef buf_address(cpu_emit *e, const cpu_buf *b, const cpu_at *at, int depth)
 {
-    LLVMTypeRef elem = ll_memory_type(e->cx, (enum dtype)b->type.dtype, 1);
+    LLVMTypeRef elem = cpu_memory_type(e, (enum dtype)b->type.dtype, 1);
     cpu_term t[TILE_MAX_RANK + 1];
     int n = b->type.rank;
 
@@ -228,13 +228,13 @@ static cpu_got load_across(cpu_emit *e, const cpu_buf *b, const cpu_at *at)
 {
     cpu_got got = {.depth = cpu_at_depth(at, b->type.rank)};
     enum dtype t = (enum dtype)b->type.dtype;
-    LLVMTypeRef elem = ll_memory_type(e->cx, t, 1);
+    LLVMTypeRef elem = cpu_memory_type(e, t, 1);
     LLVMValueRef base = buf_address(e, b, at, got.depth);
 
     cpu_hoist(e, got.depth);
     LLVMValueRef at_lanes = lane_pointers(e, elem, base, ll_i64(e->cx, b->stride[at->lane]));
     LLVMValueRef mask = ll_first_lanes(e->cx, lanes_inside(e, b, at), e->isa->lanes);
-    got.v = ll_gather(e->cx, ll_memory_type(e->cx, t, e->isa->lanes), at_lanes, element_align(b),
+    got.v = ll_gather(e->cx, cpu_memory_type(e, t, e->isa->lanes), at_lanes, element_align(b),
                       mask);
     got.v = cpu_to_register(e, t, got.v);
     cpu_home(e);
@@ -289,7 +289,7 @@ static cpu_got load_buf(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *a
                                                         : load_across(e, b, at);
     LLVMValueRef p = buf_address(e, b, at, got.depth);
     cpu_hoist(e, got.depth);
-    got.v = ll_load(e->cx, ll_memory_type(e->cx, t, vector ? e->isa->lanes : 1), p,
+    got.v = ll_load(e->cx, cpu_memory_type(e, t, vector ? e->isa->lanes : 1), p,
                     vector ? vector_align(e, b) : element_align(b));
     got.v = cpu_to_register(e, t, got.v);
     cpu_home(e);
@@ -311,7 +311,7 @@ void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got)
         ll_store(e->cx, v, p, vector_align(e, b));
         return;
     }
-    LLVMTypeRef elem = ll_memory_type(e->cx, t, 1);
+    LLVMTypeRef elem = cpu_memory_type(e, t, 1);
     LLVMValueRef at_lanes = lane_pointers(e, elem, p, ll_i64(e->cx, b->stride[at->lane]));
     ll_scatter(e->cx, v, at_lanes, element_align(b),
                ll_first_lanes(e->cx, lanes_inside(e, b, at), e->isa->lanes));
@@ -414,7 +414,7 @@ static cpu_got eval_reshape(cpu_emit *e, const ir_op *op, const cpu_at *at)
     }
     if (at->lane < 0)
         return element_of_reshape(e, op, at);
-    cpu_got got = {LLVMGetPoison(ll_type(e->cx, (enum dtype)to.dtype, e->isa->lanes)),
+    cpu_got got = {LLVMGetPoison(cpu_type(e, (enum dtype)to.dtype, e->isa->lanes)),
                    cpu_at_depth(at, to.rank)};
     int64_t last = to.shape[at->lane] - 1;
     one.lane = -1;
@@ -484,7 +484,7 @@ static cpu_got load_direct(cpu_emit *e, ir_val v, const cpu_at *at)
 
     for (int i = 0; i < t.rank; i++)
         term[i] = (cpu_term){at->i[i], d->stride[i]};
-    LLVMTypeRef elem = ll_memory_type(e->cx, dt, 1);
+    LLVMTypeRef elem = cpu_memory_type(e, dt, 1);
     LLVMValueRef p = cpu_address(e, elem, d->base, term, t.rank, got.depth);
     cpu_hoist(e, got.depth);
     got.v = cpu_to_register(e, dt, ll_load(e->cx, elem, p, (unsigned)dtype_bytes(dt)));

@@ -11,6 +11,7 @@ typedef struct cpu_isa {
     int mr, nr;           /* register block of a dot: rows x vectors; mr * nr + nr + 1 registers */
     bool avx512;
     bool fma;             /* a fused multiply-add in one instruction */
+    bool f16c;            /* between f16 and f32 in one instruction */
 } cpu_isa;
 
 #endif

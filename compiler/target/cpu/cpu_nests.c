@@ -75,7 +75,15 @@ static enum dtype reduced_type(const nest *s, const ir_op *op)
 {
     ir_type t = ir_type_of(s->e->fn, op->res);
 
-    return (enum dtype)t.dtype;
+    return cpu_held((enum dtype)t.dtype);
+}
+
+/* A sum of 16-bit floats is rounded once, at its end. */
+static LLVMValueRef rounded_sum(const nest *s, const ir_op *op, LLVMValueRef v)
+{
+    if (op->code != OP_REDUCE_SUM)
+        return v;
+    return cpu_round(s->e, (enum dtype)ir_type_of(s->e->fn, op->res).dtype, v);
 }
 
 static bool tracks_nan(const nest *s, const ir_op *op)
@@ -195,6 +203,7 @@ static void store_vertical(nest *s, const cpu_item *item)
         LLVMValueRef v = acc[j];
         if (tracks_nan(s, item->op))
             v = with_nan(s, v, acc[s->nr + j]);
+        v = rounded_sum(s, item->op, v);
         cpu_store_buf(s->e, buf, &at, (cpu_got){v, s->e->depth});
     }
 }
@@ -246,6 +255,7 @@ static void finish_horizontal(nest *s, const cpu_item *item)
             nan = LLVMBuildOr(e->cx->b, nan, acc[s->nr + j], "");
         v = with_nan(s, v, any_lane(s, nan));
     }
+    v = rounded_sum(s, op, v);
     if (ir_type_of(e->fn, op->res).kind == TYPE_SCALAR) {
         e->scalar[op->res] = v;
     } else if (e->plan->value.at[op->res].buf) {

@@ -272,7 +272,8 @@ static LLVMValueRef int_to_int(cpu_emit *e, enum dtype from, enum dtype to, LLVM
                            : LLVMBuildZExt(e->cx->b, x, res, "");
 }
 
-static LLVMValueRef cast(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef x)
+/* Of what is held; the result of a 16-bit float is not rounded yet. */
+static LLVMValueRef held_cast(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef x)
 {
     LLVMTypeRef res = with_lanes(ll_type(e->cx, to, 1), x), type = LLVMTypeOf(x);
 
@@ -292,7 +293,42 @@ static LLVMValueRef cast(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueR
                            : LLVMBuildUIToFP(e->cx->b, x, res, "");
 }
 
+static LLVMValueRef cast(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef x)
+{
+    if (from == to) /* a copy */
+        return x;
+    return cpu_round(e, to, held_cast(e, cpu_held(from), cpu_held(to), x));
+}
+
+static LLVMValueRef bitcast(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef x)
+{
+    x = cpu_to_memory(e, from, x);
+    x = LLVMBuildBitCast(e->cx->b, x, with_lanes(cpu_memory_type(e, to, 1), x), "");
+    return cpu_to_register(e, to, x);
+}
+
 /* ---- entry ----------------------------------------------------------------------------------- */
+
+/* Is the result of an op on values of a 16-bit float always one of its values? */
+static bool is_exact(enum ir_opcode code)
+{
+    switch ((int)code) {
+    case OP_NEG:
+    case OP_ABS:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_MAX:
+    case OP_MIN:
+    case OP_RUNNING_MAX:
+    case OP_CMP_EQ:
+    case OP_CMP_NE:
+    case OP_CMP_LT:
+    case OP_CMP_LE:
+        return true;
+    default:
+        return false;
+    }
+}
 
 LLVMValueRef cpu_op(cpu_emit *e, enum ir_opcode code, enum dtype from, enum dtype to,
                     LLVMValueRef *args)
@@ -302,8 +338,11 @@ LLVMValueRef cpu_op(cpu_emit *e, enum ir_opcode code, enum dtype from, enum dtyp
     if (code == OP_CAST)
         return cast(e, from, to, args[0]);
     if (code == OP_BITCAST)
-        return LLVMBuildBitCast(e->cx->b, args[0], with_lanes(ll_type(e->cx, to, 1), args[0]), "");
-    return dtype_is_float(from) ? float_op(e, code, from, args) : int_op(e, code, from, args);
+        return bitcast(e, from, to, args[0]);
+    if (!dtype_is_float(from))
+        return int_op(e, code, from, args);
+    LLVMValueRef v = float_op(e, code, cpu_held(from), args);
+    return is_exact(code) ? v : cpu_round(e, to, v);
 }
 
 /* One instruction each: a NaN in x is lost, one in y is kept. */

@@ -3,7 +3,7 @@
  * A tile is an item when it is a dot or a reduction, an operand that a dot reads many times, what a
  * loop carries on, or when it is dear and used twice or in a deeper loop. Everything else is
  * virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one element
- * at a time is direct: it stays in the tensor. */
+ * at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an item. */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
@@ -124,7 +124,7 @@ static void place_scalar_operand(place *c, ir_op *dot)
 
     if (v->place != CPU_VIRTUAL)
         return;
-    if (ir_def(c->p->fn, base)->code == OP_LOAD)
+    if (cpu_may_be_direct(c->p, base))
         v->direct = true;
     else
         v->place = CPU_ITEM;

@@ -109,6 +109,14 @@ int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op)
     return n;
 }
 
+bool cpu_may_be_direct(const cpu_plan *p, ir_val v)
+{
+    const ir_op *def = ir_def(p->fn, v);
+    enum dtype t = (enum dtype)ir_type_of(p->fn, v).dtype;
+
+    return def && def->code == OP_LOAD && cpu_held(t) == t;
+}
+
 int cpu_dot_vector(const cpu_plan *p, const ir_op *dot)
 {
     return p->value.at[dot->res].lane == 0 ? 0 : 1;
@@ -118,7 +126,8 @@ int cpu_dot_vector(const cpu_plan *p, const ir_op *dot)
 
 uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane)
 {
-    cpu_buf b = {.type = type, .lane = lane, .root = p->bufs.n};
+    enum dtype held = cpu_held((enum dtype)type.dtype);
+    cpu_buf b = {.type = type_with_dtype(type, held), .lane = lane, .root = p->bufs.n};
     int lanes = p->isa->lanes;
     int64_t step = (type.shape[lane] + lanes - 1) / lanes * lanes;
 
@@ -129,7 +138,7 @@ uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane)
         b.stride[d] = step;
         step *= type.shape[d];
     }
-    b.bytes = (step * dtype_bytes(type.dtype) + 63) & ~63ll;
+    b.bytes = (step * dtype_bytes(held) + 63) & ~63ll;
     vec_push(&p->bufs, p->a, b);
     return b.root;
 }

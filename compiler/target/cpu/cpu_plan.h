@@ -13,6 +13,12 @@
 #include "compiler/passes/facts.h"
 #include "compiler/target/cpu/cpu_isa.h"
 
+/* What registers and scratch hold for a value of dtype t. */
+static inline enum dtype cpu_held(enum dtype t)
+{
+    return t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+}
+
 typedef struct cpu_step cpu_step;
 typedef struct cpu_block cpu_block;
 
@@ -24,7 +30,7 @@ typedef struct cpu_span {
 /* A tile in scratch: the lane dimension innermost and padded to whole vectors, the others row-major
  * around it. Buffers that are never alive at the same time may be one. */
 typedef struct cpu_buf {
-    ir_type type;
+    ir_type type; /* its dtype is what is held */
     int lane;
     int64_t stride[TILE_MAX_RANK]; /* in elements */
     int64_t bytes, offset;
@@ -157,6 +163,8 @@ int cpu_view_param(const cpu_plan *p, ir_val view);
 int cpu_view_dim(const ir_op *op, int d);
 /* The tile dimension whose elements lie next to each other in the tensor; -1 when unknown. */
 int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op);
+/* Could dots read v one element at a time where it lies? */
+bool cpu_may_be_direct(const cpu_plan *p, ir_val v);
 /* Operand number of a dot's vector operand: 0 when the result's rows lie in the lanes, else 1. */
 int cpu_dot_vector(const cpu_plan *p, const ir_op *dot);
 
