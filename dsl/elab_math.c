@@ -96,14 +96,35 @@ static value elab_where(elab *cx, const expr *e, value *v, const char *user)
     return elab_apply(cx, OP_WHERE, v, 3, user, e->where);
 }
 
-static value elab_cast(elab *cx, const expr *e, value *v)
+static bool check_cast(elab *cx, const expr *e, const value *v, const char *user)
 {
-    if (v[1].kind != VAL_DTYPE) {
-        elab_error(cx, DIAG_BAD_OPERAND, e->list.at[1]->where, "'cast' needs a dtype, not %s",
-                   val_text(cx, &v[1]));
+    if (v[1].kind == VAL_DTYPE)
+        return elab_need_number(cx, &v[0], e->list.at[0], user);
+    elab_error(cx, DIAG_BAD_OPERAND, e->list.at[1]->where, "%s needs a dtype, not %s", user,
+               val_text(cx, &v[1]));
+    return false;
+}
+
+static value elab_bitcast(elab *cx, const expr *e, value *v)
+{
+    if (!check_cast(cx, e, v, "'bitcast'") || !elab_need_program(cx, e->where, "'bitcast'"))
+        return val_bad();
+    enum dtype from = val_dtype_of(cx, &v[0]), to = v[1].dtype;
+    if (dtype_bits(from) != dtype_bits(to)) {
+        elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "'bitcast' of %s, %d bits, to %s, %d bits",
+                   dtype_name(from), dtype_bits(from), dtype_name(to), dtype_bits(to));
         return val_bad();
     }
-    if (!elab_need_number(cx, &v[0], e->list.at[0], "'cast'"))
+    ir_val x = val_to_run(cx, &v[0], DT_NONE, e->list.at[0]->where);
+    if (!x || from == to)
+        return val_run(x);
+    ir_type t = type_with_dtype(ir_type_of(cx->b.fn, x), to);
+    return val_run(ir_build(&cx->b, OP_BITCAST, &x, 1, NULL, t)->res);
+}
+
+static value elab_cast(elab *cx, const expr *e, value *v)
+{
+    if (!check_cast(cx, e, v, "'cast'"))
         return val_bad();
     enum dtype from = val_dtype_of(cx, &v[0]), to = v[1].dtype;
     if (v[0].kind == VAL_RUN)
@@ -168,6 +189,8 @@ value elab_special(elab *cx, const expr *e, value *v)
 
     if (id == BUILTIN_CAST)
         return elab_cast(cx, e, v);
+    if (id == BUILTIN_BITCAST)
+        return elab_bitcast(cx, e, v);
     if (!need_numbers(cx, e, v, user))
         return val_bad();
     if (id == BUILTIN_WHERE)

@@ -97,7 +97,7 @@ value elab_memory(elab *cx, const expr *e, value *v)
     return val_nothing();
 }
 
-/* ---- trans, broadcast ---- */
+/* ---- trans, broadcast, reshape ---- */
 
 static bool need_tile(elab *cx, const expr *e, const value *v, const char *user)
 {
@@ -138,33 +138,58 @@ static value elab_trans(elab *cx, const expr *e, const value *v)
     return val_run(ir_trans(&cx->b, v[0].as.run, perm));
 }
 
-static value elab_broadcast(elab *cx, const expr *e, const value *v)
+/* The tile type that the arguments behind the first give; kind TYPE_NONE after a report. */
+static ir_type extents_argument(elab *cx, const expr *e, const value *v)
 {
     ir_type t = {.kind = TYPE_TILE, .rank = (uint8_t)(e->list.n - 1)};
+    const char *user = arena_printf(cx->a, "an extent of '%s'", e->a->lit.name);
 
     t.dtype = (uint8_t)val_dtype_of(cx, &v[0]);
     for (int i = 0; i < t.rank; i++) {
         int64_t extent = 0;
-        if (!elab_need_int(cx, &v[i + 1], e->list.at[i + 1], "an extent of 'broadcast'", 1,
-                           TILE_MAX_ELEMENTS, &extent))
-            return val_bad();
+        if (!elab_need_int(cx, &v[i + 1], e->list.at[i + 1], user, 1, TILE_MAX_ELEMENTS, &extent))
+            return (ir_type){0};
         t.shape[i] = (int32_t)extent;
     }
-    if (!elab_check_tile(cx, t, e->where))
+    return elab_check_tile(cx, t, e->where) ? t : (ir_type){0};
+}
+
+static value elab_broadcast(elab *cx, const expr *e, const value *v)
+{
+    ir_type t = extents_argument(cx, e, v);
+
+    if (t.kind == TYPE_NONE)
         return val_bad();
     return val_run(val_as(cx, &v[0], t, e->list.at[0], "the result of 'broadcast'"));
 }
 
+static value elab_reshape(elab *cx, const expr *e, const value *v)
+{
+    ir_type from = val_run_type(cx, &v[0]), to = extents_argument(cx, e, v);
+
+    if (to.kind == TYPE_NONE)
+        return val_bad();
+    if (type_elements(from) == type_elements(to))
+        return val_run(ir_build(&cx->b, OP_RESHAPE, &v[0].as.run, 1, NULL, to)->res);
+    elab_error(cx, DIAG_SHAPE_MISMATCH, e->where, "'reshape' of %s, %lld elements, to %s, %lld",
+               elab_type_text(cx, from), (long long)type_elements(from), elab_type_text(cx, to),
+               (long long)type_elements(to));
+    return val_bad();
+}
+
 value elab_shape(elab *cx, const expr *e, value *v)
 {
-    bool is_trans = e->a->decl->id == BUILTIN_TRANS;
-    const char *user = is_trans ? "'trans'" : "'broadcast'";
+    int id = e->a->decl->id;
+    const char *user = arena_printf(cx->a, "'%s'", e->a->lit.name);
 
     if (!elab_need_program(cx, e->where, user))
         return val_bad();
-    if (is_trans)
-        return need_tile(cx, e->list.at[0], &v[0], user) ? elab_trans(cx, e, v) : val_bad();
-    return elab_need_number(cx, &v[0], e->list.at[0], user) ? elab_broadcast(cx, e, v) : val_bad();
+    if (id == BUILTIN_BROADCAST)
+        return elab_need_number(cx, &v[0], e->list.at[0], user) ? elab_broadcast(cx, e, v)
+                                                               : val_bad();
+    if (!need_tile(cx, e->list.at[0], &v[0], user))
+        return val_bad();
+    return id == BUILTIN_TRANS ? elab_trans(cx, e, v) : elab_reshape(cx, e, v);
 }
 
 /* ---- max, min, sum ---- */

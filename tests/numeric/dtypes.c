@@ -479,6 +479,47 @@ START_TEST(casts)
 }
 END_TEST
 
+/* The same bytes, but for the bits of a NaN. */
+static int check_bitcast(num_device *d, const num_dtype *from, const num_dtype *to)
+{
+    static char x[MOST_VALUES * 8], z[MOST_VALUES * 8];
+    num_value value[MOST_VALUES];
+    int n = values_of(from, value), bad = 0;
+    size_t size = (size_t)from->bits / 8;
+    char text[64];
+
+    for (int i = 0; i < n; i++)
+        num_put(from, x, i, value[i]);
+    if (!run_pairs(d, from, to, text_for(to, "bitcast(a, T)", text), x, x, z, n))
+        return 0;
+    for (int i = 0; i < n; i++) {
+        bool nan = (from->is_float && isnan(value[i].f)) ||
+                   (to->is_float && isnan(num_get(to, x, i).f));
+
+        if (!nan && memcmp(x + (size_t)i * size, z + (size_t)i * size, size) != 0)
+            bad++;
+    }
+    if (bad)
+        num_say("%s: %d bitcasts of %s to %s are wrong\n", d->label, bad, from->name, to->name);
+    return bad;
+}
+
+START_TEST(bitcasts)
+{
+    num_device d;
+    int bad = 0;
+
+    if (!num_open(&d, device[_i].spec, device[_i].target))
+        return;
+    for (int from = 0; from < NUM_DTYPES; from++)
+        for (int to = 0; to < NUM_DTYPES; to++)
+            if (num_dtypes[from].bits == num_dtypes[to].bits)
+                bad += check_bitcast(&d, &num_dtypes[from], &num_dtypes[to]);
+    num_close(&d);
+    ck_assert_int_eq(bad, 0);
+}
+END_TEST
+
 /* Scalars arrive in their own dtype. */
 START_TEST(scalars)
 {
@@ -515,6 +556,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, operators, 0, DEVICES);
     tcase_add_loop_test(t, fused, 0, DEVICES);
     tcase_add_loop_test(t, casts, 0, DEVICES);
+    tcase_add_loop_test(t, bitcasts, 0, DEVICES);
     tcase_add_loop_test(t, scalars, 0, DEVICES);
     suite_add_tcase(s, t);
     return s;

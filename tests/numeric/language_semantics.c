@@ -132,6 +132,11 @@ static const meaning row[] = {
      "store(r[3 :+ 2], max(t, 0)); store(r[5 :+ 3], clamp(where(arange(3) == 1, 100, -100), 0, "
      "n));",
      {10, 11, 12, 2, 12, 0, 5, 0}},
+    {"reshape keeps the order of elements",
+     "let t = arange(3)[:, None] * 10 + arange(4)[None, :], u = reshape(t, 2, 6);"
+     "store(r[0 :+ 2], max(u, 1)); "
+     "store(r[2 :+ 6], min(min(reshape(reshape(u, 12), 1, 2, 6), 1), 0));",
+     {11, 23, 0, 1, 2, 3, 10, 11}},
     {"dot of integers wraps",
      "let a = arange(2)[:, None] * 2 + arange(2)[None, :] + 1; let b = dot(a, a, 100);"
      "store(r[0 :+ 2], max(b, 1)); store(r[2 :+ 2], min(b, 1));"
