@@ -48,9 +48,18 @@ endif()
 add_library(dep_xxhash INTERFACE)
 target_include_directories(dep_xxhash SYSTEM INTERFACE ${xxhash_INCLUDE_DIRS})
 
+# 22 is what tests run with; 19, which Debian has too, is compiled against in CI.
+set(TW_LLVM 22 CACHE STRING "Major version of LLVM: 22 or 19")
+if(NOT TW_LLVM MATCHES "^(19|22)$")
+    message(FATAL_ERROR "TW_LLVM is ${TW_LLVM}: Tilewright builds with LLVM 22 and with LLVM 19")
+endif()
+
 # ---- LLVM ----------------------------------------------------------------------------------------
 
-set(TW_LLVM_MAJOR 22)
+set(TW_LLVM_MAJOR ${TW_LLVM})
+if(LLVM_CONFIG MATCHES "llvm(-config)?-([0-9]+)" AND NOT CMAKE_MATCH_2 EQUAL TW_LLVM_MAJOR) # of before
+    unset(LLVM_CONFIG CACHE)
+endif()
 find_program(LLVM_CONFIG NAMES llvm-config-${TW_LLVM_MAJOR}
     HINTS /usr/lib/llvm-${TW_LLVM_MAJOR}/bin DOC "llvm-config of LLVM ${TW_LLVM_MAJOR}")
 if(NOT LLVM_CONFIG)

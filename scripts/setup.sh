@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the build needs and that are missing: with apt-get when we are
 # root or sudo asks for nothing, else it prints the command and stops. Does nothing, quickly, when
-# all are there.
+# all are there. Packages may be named to have them too: scripts/setup.sh llvm-19-dev
 set -u
 
 packages=(llvm-22-dev check libsqlite3-dev libxxhash-dev libzstd-dev zlib1g-dev
-    cmake ninja-build gcc g++ libc6-dev pkg-config python3)
+    cmake ninja-build gcc g++ libc6-dev pkg-config python3 "$@")
 
 if ! command -v dpkg-query >/dev/null; then
     echo "This is not a Debian system: nothing was installed. The build needs what these packages"

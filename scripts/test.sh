@@ -17,3 +17,12 @@ phase "configure sanitizers" cmake --preset asan -DTW_WERROR=ON
 phase "build sanitizers" cmake --build build-asan -j "$jobs"
 export UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 phase_shown "test sanitizers" run_tests build-asan
+
+# The other LLVM that Debian has: what touches LLVM compiles against it.
+if scripts/setup.sh llvm-19-dev >build/log/setup-llvm-19.log 2>&1; then
+    phase "configure llvm 19" cmake -S . -B build-llvm19 -G Ninja -DTW_LLVM=19 -DTW_WERROR=ON
+    phase "build llvm 19" cmake --build build-llvm19 -j "$jobs" --target tw_target_obj \
+        tw_target_llvm_obj tw_target_cpu_obj
+else
+    echo "LLVM 19 is not to be had here: not compiled against (build/log/setup-llvm-19.log)"
+fi

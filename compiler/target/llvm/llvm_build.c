@@ -1,5 +1,6 @@
 #include "compiler/target/llvm/llvm_build.h"
 #include "compiler/base/check.h"
+#include <llvm/Config/llvm-config.h>
 #include <string.h>
 
 enum { MAX_LANES = 64 };
@@ -226,51 +227,53 @@ LLVMValueRef ll_store(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptr, unsigne
     return st;
 }
 
-/* LLVM 22 takes the alignment of a masked access as an attribute of its pointer. */
-static void align_argument(const ll_cx *cx, LLVMValueRef call, unsigned arg, unsigned align)
+/* Calls a masked access: args without its alignment, which LLVM 22 takes as an attribute of the
+ * pointer args[at], and LLVM 19 as an argument after it. */
+static LLVMValueRef call_masked(const ll_cx *cx, const char *intrinsic, LLVMTypeRef *types,
+                                LLVMValueRef *args, int nargs, int at, unsigned align)
 {
+#if LLVM_VERSION_MAJOR >= 22
+    LLVMValueRef call = ll_call(cx, intrinsic, types, 2, args, nargs);
     unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
 
-    LLVMAddCallSiteAttribute(call, arg + 1, LLVMCreateEnumAttribute(cx->context, kind, align));
+    LLVMAddCallSiteAttribute(call, (unsigned)at + 1,
+                             LLVMCreateEnumAttribute(cx->context, kind, align));
+    return call;
+#else
+    LLVMValueRef with[4];
+
+    for (int i = 0; i <= nargs; i++)
+        with[i] = i == at + 1 ? ll_int(cx->i32, align) : args[i - (i > at)];
+    return ll_call(cx, intrinsic, types, 2, with, nargs + 1);
+#endif
 }
 
 LLVMValueRef ll_masked_load(const ll_cx *cx, LLVMTypeRef type, LLVMValueRef ptr, unsigned align,
                             LLVMValueRef mask)
 {
-    LLVMValueRef v = ll_call(cx, "llvm.masked.load", (LLVMTypeRef[]){type, cx->ptr}, 2,
-                             (LLVMValueRef[]){ptr, mask, LLVMConstNull(type)}, 3);
-
-    align_argument(cx, v, 0, align);
-    return v;
+    return call_masked(cx, "llvm.masked.load", (LLVMTypeRef[]){type, cx->ptr},
+                       (LLVMValueRef[]){ptr, mask, LLVMConstNull(type)}, 3, 0, align);
 }
 
 void ll_masked_store(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptr, unsigned align,
                      LLVMValueRef mask)
 {
-    LLVMValueRef st = ll_call(cx, "llvm.masked.store", (LLVMTypeRef[]){LLVMTypeOf(v), cx->ptr}, 2,
-                              (LLVMValueRef[]){v, ptr, mask}, 3);
-
-    align_argument(cx, st, 1, align);
+    (void)call_masked(cx, "llvm.masked.store", (LLVMTypeRef[]){LLVMTypeOf(v), cx->ptr},
+                      (LLVMValueRef[]){v, ptr, mask}, 3, 1, align);
 }
 
 LLVMValueRef ll_gather(const ll_cx *cx, LLVMTypeRef type, LLVMValueRef ptrs, unsigned align,
                        LLVMValueRef mask)
 {
-    LLVMValueRef v = ll_call(cx, "llvm.masked.gather", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)}, 2,
-                             (LLVMValueRef[]){ptrs, mask, LLVMConstNull(type)}, 3);
-
-    align_argument(cx, v, 0, align);
-    return v;
+    return call_masked(cx, "llvm.masked.gather", (LLVMTypeRef[]){type, LLVMTypeOf(ptrs)},
+                       (LLVMValueRef[]){ptrs, mask, LLVMConstNull(type)}, 3, 0, align);
 }
 
 void ll_scatter(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptrs, unsigned align,
                 LLVMValueRef mask)
 {
-    LLVMValueRef st =
-        ll_call(cx, "llvm.masked.scatter", (LLVMTypeRef[]){LLVMTypeOf(v), LLVMTypeOf(ptrs)}, 2,
-                (LLVMValueRef[]){v, ptrs, mask}, 3);
-
-    align_argument(cx, st, 1, align);
+    (void)call_masked(cx, "llvm.masked.scatter", (LLVMTypeRef[]){LLVMTypeOf(v), LLVMTypeOf(ptrs)},
+                      (LLVMValueRef[]){v, ptrs, mask}, 3, 1, align);
 }
 
 void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n)
