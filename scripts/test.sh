@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests: the release build, then everything that is
-# not generated code under the address and undefined-behaviour sanitizers.
+# not generated code under the address and undefined-behaviour sanitizers, each fuzz target for a
+# few seconds, and what uses threads under the thread sanitizer.
 # The command is left at build/bin/tilewright.
 set -u
 source "$(dirname "${BASH_SOURCE[0]}")/phases.sh"
 
 run_tests() {
-    ctest --test-dir "$1" --output-on-failure -j "$jobs"
+    ctest --test-dir "$1" --output-on-failure -j "$jobs" "${@:2}"
 }
 
 phase "setup" scripts/setup.sh
@@ -26,3 +27,7 @@ if scripts/setup.sh llvm-19-dev >build/log/setup-llvm-19.log 2>&1; then
 else
     echo "LLVM 19 is not to be had here: not compiled against (build/log/setup-llvm-19.log)"
 fi
+phase_shown "fuzz, 12 seconds a target" scripts/fuzz.sh 0.02
+phase "configure thread sanitizer" cmake --preset tsan -DTW_WERROR=ON
+phase "build thread sanitizer" cmake --build build-tsan -j "$jobs" --target threads
+phase_shown "test thread sanitizer" run_tests build-tsan -L threads
