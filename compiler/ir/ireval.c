@@ -226,6 +226,14 @@ static double eval_unary_float(enum ir_opcode code, double x)
         return log(x);
     case OP_LOG2:
         return log2(x);
+    case OP_SIN:
+        return sin(x);
+    case OP_COS:
+        return cos(x);
+    case OP_TANH:
+        return tanh(x);
+    case OP_ERF:
+        return erf(x);
     case OP_SQRT:
         return sqrt(x);
     case OP_RSQRT:
@@ -344,5 +352,7 @@ ir_scalar eval_op(enum ir_opcode code, enum dtype from, enum dtype to, const ir_
     if (is_compare(code))
         return (ir_scalar){.i = eval_compare(code, in[0].f, in[1].f)};
     double y = code == OP_FMA ? float_fma(from, in, exact) : eval_float(code, in);
+    if ((code == OP_SIN || code == OP_COS) && from != DT_F64 && fabs(in[0].f) > ANGLE_MAX)
+        y = (double)NAN;
     return (ir_scalar){.f = exact ? y : round_result(to, y)};
 }

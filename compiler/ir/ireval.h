@@ -13,6 +13,9 @@ typedef union ir_scalar {
     double f;
 } ir_scalar;
 
+/* sin and cos of f32 and of 16-bit floats give NaN for what is larger than this. */
+#define ANGLE_MAX 0x1p26
+
 /* code must be elementwise or CAST; in has the operand dtype `from` (for WHERE: of operands 1, 2),
  * the result the dtype `to`. exact: keep floats in double, do not round to `to`.
  * running_max gives max(m, x). A cast to i1 is x != 0. */

@@ -416,6 +416,10 @@ static bool result_of(const typing *t, enum ir_opcode code)
     case OP_EXP2:
     case OP_LOG:
     case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF:
     case OP_SQRT:
     case OP_RSQRT:
     case OP_FLOOR:

@@ -295,6 +295,7 @@ static double flog2(double a, double b)
     return log2(a);
 }
 static double flog(double a, double b) { (void)b; return log(a); }
+static double ftanh(double a, double b) { (void)b; return tanh(a); }
 static const operation operations[] = {
     {"a + b", iadd, radd, 0},
     {"a - b", isub, rsub, 0},
@@ -324,6 +325,7 @@ static const operation operations[] = {
     {"exp(a)", NULL, fexp, 2},
     {"log2(a)", NULL, flog2, 2},
     {"log(a)", NULL, flog, 2},
+    {"tanh(a)", NULL, ftanh, 2},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 

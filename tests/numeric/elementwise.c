@@ -49,6 +49,10 @@ static double power(double a, double b) { (void)b; return exp2(a); }
 static double natural_power(double a, double b) { (void)b; return exp(a); }
 static double logarithm(double a, double b) { (void)b; return log2(a); }
 static double natural_logarithm(double a, double b) { (void)b; return log(a); }
+static double turned(double a, double b) { (void)b; return fabs(a) > 0x1p26 ? NAN : sin(a); }
+static double turned_on(double a, double b) { (void)b; return fabs(a) > 0x1p26 ? NAN : cos(a); }
+static double bent(double a, double b) { (void)b; return tanh(a); }
+static double error_function(double a, double b) { (void)b; return erf(a); }
 static double fused(double a, double b) { return (double)fmaf((float)a, (float)b, 0.1f); }
 static double unfused(double a, double b) { return (double)(float)(a * b) + (double)0.1f; }
 
@@ -76,6 +80,10 @@ static const float_op float_ops[] = {
     {"exp(a)", natural_power, 2},
     {"log2(a)", logarithm, 2},
     {"log(a)", natural_logarithm, 2},
+    {"sin(a)", turned, 2},
+    {"cos(a)", turned_on, 2},
+    {"tanh(a)", bent, 2},
+    {"erf(a)", error_function, 2},
     {"fma(a, b, 0.1)", fused, 0},
     {"a * b + 0.1", unfused, 0},
 };

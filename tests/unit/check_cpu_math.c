@@ -24,9 +24,20 @@ static double reciprocal_root(double v)
     return 1.0 / sqrt(v);
 }
 
+static double sine(double v)
+{
+    return fabs(v) > ANGLE_MAX ? (double)NAN : sin(v);
+}
+
+static double cosine(double v)
+{
+    return fabs(v) > ANGLE_MAX ? (double)NAN : cos(v);
+}
+
 static const function functions[] = {
     {OP_EXP2, exp2, 2.0}, {OP_EXP, exp, 1.5}, {OP_LOG2, log2, 1.5},
     {OP_LOG, log, 1.5},   {OP_SQRT, sqrt, 0.5}, {OP_RSQRT, reciprocal_root, 1.6},
+    {OP_TANH, tanh, 2.0}, {OP_ERF, erf, 2.0},   {OP_SIN, sine, 0.6}, {OP_COS, cosine, 0.6},
 };
 
 /* y = f(x), BLOCK elements a program, as a tile or (of the first element) as a scalar. */

@@ -214,6 +214,11 @@ START_TEST(f32_results_round_once)
     ck_assert_double_eq(float_op(OP_RSQRT, DT_F32, 4.0, 0, 0), 0.5);
     ck_assert_double_eq(float_op(OP_EXP2, DT_F32, (double)-INFINITY, 0, 0), 0.0);
     ck_assert_double_eq(float_op(OP_FLOOR, DT_F32, -1.5, 0, 0), -2.0);
+    ck_assert_double_eq(float_op(OP_TANH, DT_F32, 0.5, 0, 0), (double)(float)tanh(0.5));
+    ck_assert_double_eq(float_op(OP_ERF, DT_F32, 0.5, 0, 0), (double)(float)erf(0.5));
+    ck_assert_double_eq(float_op(OP_SIN, DT_F32, 0x1p26, 0, 0), (double)(float)sin(0x1p26));
+    ck_assert(isnan(float_op(OP_COS, DT_F32, 0x1.000002p26, 0, 0)));
+    ck_assert_double_eq(float_op(OP_COS, DT_F64, 0x1p30, 0, 0), cos(0x1p30));
 }
 END_TEST
 

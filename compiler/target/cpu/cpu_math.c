@@ -1,8 +1,9 @@
-/* exp2, exp, log2, log of f32 as inline vector code.
+/* exp2, exp, log2, log, tanh, erf, sin, cos of f32 as inline vector code.
  *
  * Coefficients: minimax in relative error, computed with a Remez exchange in double and rounded.
  * Accuracy over all of f32 (tests/unit/check_cpu_math.c holds them to it): docs/CPU.md. */
 #include "compiler/base/check.h"
+#include "compiler/ir/ireval.h"
 #include "compiler/target/cpu/cpu_emit.h"
 #include <math.h>
 
@@ -195,6 +196,97 @@ static LLVMValueRef log_f32(cpu_emit *e, LLVMValueRef x, bool base2)
     return ll_select(e->cx, zero, number(x, -(double)INFINITY), v);
 }
 
+/* ---- tanh, erf ------------------------------------------------------------------------------- */
+
+/* x + x P(x^2) */
+static LLVMValueRef odd_series(cpu_emit *e, LLVMValueRef x, const double *c, int n)
+{
+    return cpu_fma_or_not(e, x, polynomial(e, mul(e, x, x), c, n), x);
+}
+
+/* small where |x| < bound, else large with x's sign; NaN takes large, which keeps it. */
+static LLVMValueRef by_size(cpu_emit *e, LLVMValueRef x, double bound, LLVMValueRef small,
+                            LLVMValueRef large)
+{
+    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
+    LLVMValueRef below = LLVMBuildFCmp(e->cx->b, LLVMRealOLT, size, number(x, bound), "");
+
+    return ll_select(e->cx, below, small, ll_binary(e->cx, "llvm.copysign", large, x));
+}
+
+/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say. */
+static LLVMValueRef tanh_f32(cpu_emit *e, LLVMValueRef x)
+{
+    static const double c[] = {0.0, -0.333333308027, 0.133332060086, -0.0539467630757,
+                               0.021700703272, -0.00817739832516, 0.00214296190209};
+    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
+    LLVMValueRef t = exp_f32(e, add(e, size, size));
+
+    t = LLVMBuildFDiv(e->cx->b, number(x, 2.0), add(e, t, number(x, 1.0)), "");
+    return by_size(e, x, 0.625, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
+}
+
+/* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */
+static LLVMValueRef erf_f32(cpu_emit *e, LLVMValueRef x)
+{
+    static const double c[] = {0.128379166764, -0.376126349799, 0.11283715033, -0.0268605084687,
+                               0.0052038591731, -0.000817563943708, 8.51310466209e-5};
+    static const double q[] = {-0.000177496736602, -1.12774955334, -0.637059769431, -0.1040373445,
+                               0.0222770793848, -0.00305560552036, 0.000197181505678};
+    LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
+    LLVMValueRef t = exp_f32(e, polynomial(e, size, q, COUNT(q)));
+
+    return by_size(e, x, 0.9, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
+}
+
+/* ---- sin, cos -------------------------------------------------------------------------------- */
+
+/* wide - n pi/2 for the nearest n; pi/2 in three parts, of which the first two times n are exact. */
+static LLVMValueRef reduce_angle(cpu_emit *e, LLVMValueRef wide, LLVMValueRef *n)
+{
+    static const double part[] = {0x1.921fb5p+0, 0x1.110b46p-26, 0x1.1a62633145c07p-54};
+
+    *n = mul(e, wide, number(wide, 0x1.45f306dc9c883p-1));
+    *n = ll_unary(e->cx, "llvm.floor", add(e, *n, number(wide, 0.5)));
+    for (int i = 0; i < COUNT(part); i++)
+        wide = sub(e, wide, mul(e, *n, number(wide, part[i])));
+    return wide;
+}
+
+static LLVMValueRef has_bit(cpu_emit *e, LLVMValueRef x, int64_t bit)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMValueRef kept = LLVMBuildAnd(e->cx->b, x, ll_int(type, bit), "");
+
+    return LLVMBuildICmp(e->cx->b, LLVMIntNE, kept, LLVMConstNull(type), "");
+}
+
+/* In double, where every step is exact enough; quarter turns choose series and sign. */
+static LLVMValueRef wave_f32(cpu_emit *e, LLVMValueRef x, bool is_cos)
+{
+    static const double s[] = {-0.166666666416269731, 0.00833332938594237546,
+                               -0.00019839334853343724, 2.71831166028996109e-6};
+    static const double c[] = {-0.499999996944754931, 0.0416666203570827635,
+                               -0.00138866816465929674, 0.000024383567189807254};
+    LLVMBuilderRef b = e->cx->b;
+    int lanes = ll_lanes_of(LLVMTypeOf(x));
+    LLVMTypeRef ints = ll_lanes(e->cx->i32, lanes);
+    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), n;
+    LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealOLE, size, number(x, ANGLE_MAX), "");
+    LLVMValueRef r = reduce_angle(e, LLVMBuildFPExt(b, x, ll_lanes(e->cx->f64, lanes), ""), &n);
+    LLVMValueRef square = mul(e, r, r);
+    LLVMValueRef sine = add(e, r, mul(e, mul(e, r, square), polynomial(e, square, s, COUNT(s))));
+    LLVMValueRef cosine = add(e, number(r, 1.0), mul(e, square, polynomial(e, square, c, COUNT(c))));
+    LLVMValueRef turn = LLVMBuildFreeze(b, LLVMBuildFPToSI(b, n, ints, ""), "");
+
+    if (is_cos)
+        turn = LLVMBuildAdd(b, turn, ll_int(ints, 1), "");
+    LLVMValueRef v = ll_select(e->cx, has_bit(e, turn, 1), cosine, sine);
+    v = ll_select(e->cx, has_bit(e, turn, 2), LLVMBuildFNeg(b, v, ""), v);
+    return ll_select(e->cx, known, LLVMBuildFPTrunc(b, v, LLVMTypeOf(x), ""),
+                     number(x, (double)NAN));
+}
+
 static LLVMValueRef vector_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
 {
     switch ((int)code) {
@@ -206,6 +298,14 @@ static LLVMValueRef vector_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x
         return log_f32(e, x, true);
     case OP_LOG:
         return log_f32(e, x, false);
+    case OP_TANH:
+        return tanh_f32(e, x);
+    case OP_ERF:
+        return erf_f32(e, x);
+    case OP_SIN:
+        return wave_f32(e, x, false);
+    case OP_COS:
+        return wave_f32(e, x, true);
     default:
         ICHECK(0, "a function of one float");
         return NULL;

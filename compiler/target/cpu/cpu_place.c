@@ -16,9 +16,14 @@ enum dear {
     DEAR_SCATTERED = 4 /* a load against its tensor's order */
 };
 
+/* Virtual expressions are evaluated by recursion, once for each use: beyond this depth a value
+ * becomes an item. */
+enum { MAX_HEIGHT = 48 };
+
 typedef struct place {
     cpu_plan *p;
-    uint8_t *dear; /* by value */
+    uint8_t *dear;   /* by value */
+    uint8_t *height; /* of the virtual expression of a value */
     VEC(ir_op *) dots;
 } place;
 
@@ -139,6 +144,10 @@ static int own_price(const place *c, const ir_op *op)
     case OP_EXP2:
     case OP_LOG:
     case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF:
     case OP_SQRT:
     case OP_RSQRT:
     case OP_DIV:
@@ -191,6 +200,15 @@ static bool only_direct(const place *c, ir_val v)
     return true;
 }
 
+static int height_of(const place *c, const ir_op *op)
+{
+    int height = 0;
+
+    for (int i = 0; i < op->nargs; i++)
+        height = c->height[op->args[i]] > height ? c->height[op->args[i]] : height;
+    return height + 1;
+}
+
 static bool used_deeper(const cpu_uses *uses, const ir_op *def)
 {
     for (uint32_t i = 0; i < uses->n; i++) {
@@ -233,10 +251,12 @@ static void place_result(ir_op *op, void *arg)
         return;
     if ((dear && (v->uses.n > 1 || used_deeper(&v->uses, op))) ||
         ((dear & DEAR_MATH) && widened && !is_view(op)) || carried_on(&v->uses, op) ||
-        used_by(&v->uses, OP_RESHAPE))
+        used_by(&v->uses, OP_RESHAPE) || height_of(c, op) > MAX_HEIGHT) {
         v->place = CPU_ITEM;
-    else
+    } else {
         c->dear[op->res] = (uint8_t)dear;
+        c->height[op->res] = (uint8_t)height_of(c, op);
+    }
     v->direct = v->direct && v->place == CPU_VIRTUAL;
 }
 
@@ -279,5 +299,6 @@ void cpu_place(cpu_plan *p)
     }
     cpu_collect_uses(p);
     c.dear = ARENA_ARRAY(p->a, uint8_t, p->value.n);
+    c.height = ARENA_ARRAY(p->a, uint8_t, p->value.n);
     ir_walk(p->fn->body, place_result, &c);
 }

@@ -32,8 +32,7 @@ static void survey_op(ir_op *op, void *arg)
     if (op->nargs == 0 || op->nres == 0)
         return;
     enum dtype t = (enum dtype)ir_type_of(s->fn, op->args[0]).dtype;
-    bool function = op->code == OP_EXP || op->code == OP_EXP2 || op->code == OP_LOG ||
-                    op->code == OP_LOG2;
+    bool function = op->code >= OP_EXP && op->code <= OP_ERF;
     if ((function || op->code == OP_FMA) && t == DT_F64)
         refuse(s, op, op_info((enum ir_opcode)op->code)->name, t);
     if (op->code == OP_REM && dtype_is_float(t))
