@@ -152,8 +152,20 @@ uint32_t cpu_buf_root(const cpu_plan *p, uint32_t b)
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
+/* A value visited in a walk, with these dimensions. */
+typedef struct seen {
+    uint32_t walk;
+    int8_t dim[TILE_MAX_RANK];
+    struct seen *next;
+} seen;
+
+struct cpu_seen {
+    uint32_t walk, n;
+    seen **at; /* by value id */
+};
+
 typedef struct walk {
-    const cpu_plan *p;
+    cpu_plan *p;
     cpu_leaf_fn fn;
     void *arg;
 } walk;
@@ -196,7 +208,26 @@ static void visit_view(const walk *w, const ir_op *op, const int8_t *dim)
     visit(w, op->args[0], inner);
 }
 
-/* Without a memo: kernels' expressions are small, and shared parts that cost are items. */
+/* False when this walk was here before: expressions share parts, at every level. */
+static bool first_visit(const walk *w, ir_val v, const int8_t *dim)
+{
+    cpu_seen *s = w->p->seen;
+    seen *top = s->at[v];
+
+    if (top && top->walk != s->walk)
+        top = NULL;
+    for (const seen *k = top; k; k = k->next) {
+        if (!memcmp(k->dim, dim, sizeof k->dim))
+            return false;
+    }
+    seen *k = ARENA_NEW(w->p->a, seen);
+    k->walk = s->walk;
+    memcpy(k->dim, dim, sizeof k->dim);
+    k->next = top;
+    s->at[v] = k;
+    return true;
+}
+
 static void visit(const walk *w, ir_val v, const int8_t *dim)
 {
     const ir_op *op = ir_def(w->p->fn, v);
@@ -205,6 +236,8 @@ static void visit(const walk *w, ir_val v, const int8_t *dim)
         leaf(w, v, dim, false, false);
         return;
     }
+    if (!first_visit(w, v, dim))
+        return;
     switch (op->code) {
     case OP_ARANGE:
         return;
@@ -247,11 +280,22 @@ static void visit_inside(const walk *w, ir_val v)
     value->place = place;
 }
 
-void cpu_each_leaf(const cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
+static void begin_walk(cpu_plan *p)
+{
+    if (!p->seen || p->seen->n < p->value.n) {
+        p->seen = ARENA_NEW(p->a, cpu_seen);
+        p->seen->n = p->value.n;
+        p->seen->at = ARENA_ARRAY(p->a, seen *, p->value.n);
+    }
+    p->seen->walk++;
+}
+
+void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
 {
     walk w = {p, fn, arg};
     int vector;
 
+    begin_walk(p);
     switch (item->kind) {
     case ITEM_BUFFER:
         if (item->buf)

@@ -125,6 +125,8 @@ struct cpu_block {
     ir_block *ir;
 };
 
+typedef struct cpu_seen cpu_seen; /* of cpu_each_leaf */
+
 typedef struct cpu_plan {
     arena *a;
     ir_fn *fn;
@@ -133,6 +135,7 @@ typedef struct cpu_plan {
     VEC(cpu_value) value; /* by value id */
     VEC(cpu_buf) bufs;    /* [0] is unused */
     cpu_block *body;
+    cpu_seen *seen;
     int64_t scratch_bytes;
 } cpu_plan;
 
@@ -177,7 +180,8 @@ typedef struct cpu_leaf {
     bool vector_operand;
 } cpu_leaf;
 typedef void (*cpu_leaf_fn)(void *arg, const cpu_leaf *leaf);
-void cpu_each_leaf(const cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg);
+/* Each leaf once for each way its dimensions are met. Walks do not nest. */
+void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg);
 /* True when the leaf is read at exactly the indices of the space, by one iteration. */
 bool cpu_leaf_local(const cpu_plan *p, const cpu_leaf *leaf, const cpu_nest *nest);
 
