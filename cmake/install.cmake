@@ -2,7 +2,8 @@
 #   include/          the header and DLPack's
 #   lib/              the shared library and the archive; pkgconfig/ and cmake/tilewright/ for builds
 #   bin/              the command
-#   share/            its man page and completions; tilewright/kernels/: the kernels as text
+#   share/            its man page and completions; tilewright/kernels/: the kernels as text;
+#                     doc/tilewright/: licences
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -51,6 +52,8 @@ write_basic_package_version_file(${generated}/tilewrightConfigVersion.cmake
 install(FILES ${generated}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${generated}/tilewrightConfig.cmake ${generated}/tilewrightConfigVersion.cmake
     DESTINATION ${package_folder})
+
+install(FILES LICENSE THIRD_PARTY_NOTICES.md README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- the kernels ---------------------------------------------------------------------------------
 install(DIRECTORY kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/kernels
