@@ -1,0 +1,302 @@
+/* What the planner of the CPU decides for kernels whose plan we know. */
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "compiler/ir/iredit.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/target/cpu/cpu_plan.h"
+#include "compiler/target/target.h"
+#include "dsl/dsl.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cpu_isa wide = {.name = "test", .lanes = 16, .mr = 4, .nr = 4, .fma = true};
+
+static arena memory;
+static intern names;
+static diag_list diags;
+static dsl_unit *unit;
+
+static void setup(void)
+{
+    arena_init(&memory);
+    intern_init(&names, &memory);
+    diag_init(&diags, &memory);
+    unit = NULL;
+}
+
+static void teardown(void)
+{
+    dsl_unit_destroy(unit);
+    arena_release(&memory);
+    ck_assert_int_eq(mem_live(), 0);
+}
+
+static const char *read_kernel(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = arena_alloc(&memory, 1 << 16);
+
+    ck_assert_msg(f != NULL, "%s", path);
+    size_t n = fread(text, 1, (1 << 16) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    return text;
+}
+
+/* After the passes, with unit inner strides. */
+static ir_module *lower(const char *text, const ir_binding *b, uint32_t n)
+{
+    ir_module *m;
+
+    ck_assert_int_eq(dsl_load("test", text, strlen(text), &diags, &unit), TW_OK);
+    const kernel_source *k = dsl_kernel(unit, 0);
+    ck_assert_int_eq(k->lower(k, &memory, &names, b, n, "cpu-avx512", &diags, &m), TW_OK);
+    for (uint32_t i = 0; i < m->kernel->params.n; i++) {
+        ir_param *p = &m->kernel->params.at[i];
+        p->unit_inner = p->kind == PARAM_TENSOR;
+    }
+    ck_assert_int_eq(pipeline_run(m, &diags, NULL), TW_OK);
+    return m;
+}
+
+static void under_guard(guard_fn fn)
+{
+    ck_assert_int_eq(guard_run(fn, NULL), TW_OK);
+}
+
+/* Steps of a kind in b and its regions. */
+static int count_steps(const cpu_block *b, enum cpu_step_kind kind, bool only_in_loops)
+{
+    int n = 0;
+
+    for (const cpu_step *s = b->first; s; s = s->next) {
+        n += s->kind == kind && !(only_in_loops && !b->owner);
+        for (int r = 0; r < 2 && s->region[r]; r++)
+            n += count_steps(s->region[r], kind, only_in_loops);
+    }
+    return n;
+}
+
+typedef bool (*nest_test)(const cpu_plan *p, const cpu_nest *n);
+
+static int count_nests(const cpu_plan *p, const cpu_block *b, nest_test test)
+{
+    int n = 0;
+
+    for (const cpu_step *s = b->first; s; s = s->next) {
+        n += s->kind == STEP_NEST && test(p, s->nest);
+        for (int r = 0; r < 2 && s->region[r]; r++)
+            n += count_nests(p, s->region[r], test);
+    }
+    return n;
+}
+
+static bool is_row_dot(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->dot && n->lane == 0;
+}
+
+static bool is_column_dot(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->dot && n->lane == 1;
+}
+
+static bool is_horizontal(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->horizontal;
+}
+
+static bool turns(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->blocks;
+}
+
+/* A dot whose epilogue holds a reduction. */
+static bool dot_with_maximum(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->dot && n->vertical;
+}
+
+static int copies(const cpu_block *b)
+{
+    int n = 0;
+
+    for (const cpu_step *s = b->first; s; s = s->next) {
+        for (int r = 0; r < 2 && s->region[r]; r++) {
+            for (uint32_t i = 0; i < s->leave[r].n; i++)
+                n++;
+            n += copies(s->region[r]);
+        }
+    }
+    return n;
+}
+
+static cpu_plan *attention_plan(int block_m, int block_n, int d, bool causal)
+{
+    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},          {"D", BIND_INT, d},
+                      {"DV", BIND_INT, d},                {"CAUSAL", BIND_BOOL, causal},
+                      {"BLOCK_M", BIND_INT, block_m},     {"BLOCK_N", BIND_INT, block_n}};
+    ir_module *m = lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
+
+    return cpu_plan_new(&memory, m->kernel, &wide);
+}
+
+static tw_status plan_attention(void *arg)
+{
+    const cpu_plan *p = attention_plan(64, 64, 128, true);
+
+    (void)arg;
+    /* lanes are queries in all four dots; nothing is reduced across lanes */
+    ck_assert_int_eq(count_nests(p, p->body, is_row_dot), 4);
+    ck_assert_int_eq(count_nests(p, p->body, is_horizontal), 0);
+    /* Q is turned once, O once; K and V stay where they are */
+    ck_assert_int_eq(count_nests(p, p->body, turns), 2);
+    ck_assert_int_eq(count_steps(p->body, STEP_DIRECT, true), 4);
+    /* the maximum is the epilogue of the first dot of each loop, and no carried tile is copied */
+    ck_assert_int_eq(count_nests(p, p->body, dot_with_maximum), 2);
+    ck_assert_int_eq(copies(p->body), 0);
+    /* five nests an iteration, two loops; Q, 1 / l with lse, O */
+    ck_assert_int_eq(count_steps(p->body, STEP_NEST, false), 13);
+    /* Q, O, S (with P in its place), K or V when ragged, rows of 64 */
+    ck_assert_int_le(p->scratch_bytes, 4 * (2 * 64 * 128 + 64 * 64 + 2 * 64 * 128) + 4096);
+    return TW_OK;
+}
+
+START_TEST(attention_has_queries_in_its_lanes)
+{
+    under_guard(plan_attention);
+}
+END_TEST
+
+static tw_status plan_product(void *arg)
+{
+    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},
+                      {"BLOCK_M", BIND_INT, 64},
+                      {"BLOCK_N", BIND_INT, 64},
+                      {"BLOCK_K", BIND_INT, 32}};
+    ir_module *m = lower(read_kernel("kernels/matmul.tw"), b, 4);
+    const cpu_plan *p = cpu_plan_new(&memory, m->kernel, &wide);
+
+    (void)arg;
+    ck_assert_int_eq(count_nests(p, p->body, is_column_dot), 1);
+    ck_assert_int_eq(count_nests(p, p->body, turns), 0);
+    ck_assert_int_eq(count_steps(p->body, STEP_DIRECT, true), 1); /* the rows of a */
+    ck_assert_int_eq(copies(p->body), 0);
+    return TW_OK;
+}
+
+START_TEST(a_product_has_columns_in_its_lanes)
+{
+    under_guard(plan_product);
+}
+END_TEST
+
+static tw_status plan_swap(void *arg)
+{
+    static const char text[] = "kernel k(x: f32[N], y: f32[N], out z: f32[N], n: i32)\n"
+                               "grid (1)\n"
+                               "{\n"
+                               "    var a = load(x[0 :+ 64]), b = load(y[0 :+ 64]);\n"
+                               "    for i in range(0, n) { let c = a; a = b; b = c; }\n"
+                               "    store(z[0 :+ 64], a - b);\n"
+                               "}\n";
+    ir_module *m = lower(text, NULL, 0);
+    const cpu_plan *p = cpu_plan_new(&memory, m->kernel, &wide);
+
+    (void)arg;
+    /* both are read before either is written */
+    ck_assert_int_eq(count_steps(p->body, STEP_NEST, true), 1);
+    ck_assert_int_eq(copies(p->body), 0);
+    return TW_OK;
+}
+
+START_TEST(a_swap_is_one_nest_in_place)
+{
+    under_guard(plan_swap);
+}
+END_TEST
+
+/* x = x + x * 0.5 - abs(x), n times over. */
+static const char *shared_text(int n)
+{
+    strbuf b;
+
+    sb_init(&b, &memory);
+    sb_str(&b, "kernel k(x: f32[N], out z: f32[N])\ngrid (1)\n{\n    var a = load(x[0 :+ 64]);\n");
+    for (int i = 0; i < n; i++)
+        sb_str(&b, "    a = a + a * 0.5 - abs(a);\n");
+    sb_str(&b, "    store(z[0 :+ 64], a);\n}\n");
+    return b.s;
+}
+
+static tw_status plan_shared(void *arg)
+{
+    ir_module *m = lower(shared_text(400), NULL, 0);
+    target_input in = {m, NULL, 0, &diags};
+    const target *t = target_find("cpu");
+    artifact *art;
+
+    (void)arg;
+    ck_assert_int_eq(t->compile(t, &in, &memory, &art), TW_OK);
+    ck_assert_uint_lt(art->code_bytes, 400 * 400);
+    return TW_OK;
+}
+
+START_TEST(parts_shared_at_every_level_cost_once)
+{
+    under_guard(plan_shared);
+}
+END_TEST
+
+static tw_status plan_too_large(void *arg)
+{
+    /* each tile is alive to the end: 80 of 4 MiB */
+    strbuf b;
+    artifact *art;
+
+    (void)arg;
+    sb_init(&b, &memory);
+    sb_str(&b, "kernel k(x: f32[N, M], out z: f32[N, M])\ngrid (1)\n{\n");
+    for (int i = 0; i < 80; i++)
+        sb_fmt(&b, "    let t%d = exp2(load(x[%d :+ 1024, 0 :+ 1024]));\n", i, i);
+    for (int i = 0; i < 80; i++)
+        sb_fmt(&b, "    store(z[%d :+ 1024, 0 :+ 1024], t%d);\n", i, i);
+    for (int i = 0; i < 80; i++)
+        sb_fmt(&b, "    store(z[%d :+ 1024, 1 :+ 1024], t%d);\n", i, i);
+    sb_str(&b, "}\n");
+    ir_module *m = lower(b.s, NULL, 0);
+    target_input in = {m, NULL, 0, &diags};
+    const target *t = target_find("cpu");
+    ck_assert_int_eq(t->compile(t, &in, &memory, &art), TW_E_LIMIT);
+    ck_assert_uint_eq(diags.errors, 1);
+    ck_assert_int_eq(diags.all.at[0]->id, DIAG_LIMIT);
+    return TW_OK;
+}
+
+START_TEST(tiles_beyond_the_limit_are_refused)
+{
+    under_guard(plan_too_large);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("plans of the CPU");
+    TCase *t = tcase_create("plans");
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, attention_has_queries_in_its_lanes);
+    tcase_add_test(t, a_product_has_columns_in_its_lanes);
+    tcase_add_test(t, a_swap_is_one_nest_in_place);
+    tcase_add_test(t, parts_shared_at_every_level_cost_once);
+    tcase_add_test(t, tiles_beyond_the_limit_are_refused);
+    suite_add_tcase(s, t);
+    return s;
+}
