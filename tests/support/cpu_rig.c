@@ -41,8 +41,8 @@ static size_t whole_pages(size_t bytes)
 void *cpu_rig_alloc(size_t bytes, bool at_start)
 {
     size_t page = page_bytes(), size = whole_pages(bytes + 1);
-    char *map = mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                     0);
+    char *map =
+        mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     ck_assert_ptr_ne(map, MAP_FAILED);
     ck_assert_int_eq(mprotect(map, page, PROT_NONE), 0);

@@ -9,7 +9,8 @@
  * stopped the last program. m is not changed. */
 tw_status cpu_rig_run(const ir_module *m, const target *t, const interp_arg *arg,
                       const int64_t grid[3], int *failed);
-/* Memory whose last byte is followed, or (at_start) whose first is preceded, by a page that faults. */
+/* Memory whose last byte is followed, or (at_start) whose first is preceded, by a page that faults.
+ */
 void *cpu_rig_alloc(size_t bytes, bool at_start);
 void cpu_rig_free(void *p, size_t bytes, bool at_start); /* as it was allocated */
 

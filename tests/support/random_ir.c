@@ -6,7 +6,6 @@ enum { MAX_STATEMENTS = 26 };
 typedef random_ir gen;
 typedef random_tensor tensor;
 
-
 uint32_t random_ir_below(gen *g, uint32_t n)
 {
     g->state = g->state * 6364136223846793005ull + 1442695040888963407ull;
@@ -38,7 +37,6 @@ static void lay_out(gen *g, tensor *t)
         order[0] = order[1];
         order[1] = swap;
     }
-    t->first = 0;
     for (int i = 0; i < t->rank; i++) {
         t->stride[order[i]] = step;
         step = step * t->extent[order[i]] + (int64_t)draw(g, 3);
@@ -55,11 +53,11 @@ static const struct {
     enum dtype dtype;
     int rank;
     enum ir_direction direction;
-} kinds[TENSORS] = {
-    {DT_F32, 1, DIR_IN},  {DT_F32, 2, DIR_IN},  {DT_F32, 3, DIR_IN},   {DT_I32, 1, DIR_IN},
-    {DT_I32, 2, DIR_IN},  {DT_I64, 2, DIR_IN},  {DT_F32, 1, DIR_OUT},  {DT_F32, 2, DIR_OUT},
-    {DT_F32, 3, DIR_OUT}, {DT_I32, 2, DIR_OUT}, {DT_I64, 3, DIR_OUT},  {DT_I1, 2, DIR_OUT},
-    {DT_F32, 2, DIR_INOUT}};
+} kinds[TENSORS] = {{DT_F32, 1, DIR_IN},   {DT_F32, 2, DIR_IN},  {DT_F32, 3, DIR_IN},
+                    {DT_I32, 1, DIR_IN},   {DT_I32, 2, DIR_IN},  {DT_I64, 2, DIR_IN},
+                    {DT_F32, 1, DIR_OUT},  {DT_F32, 2, DIR_OUT}, {DT_F32, 3, DIR_OUT},
+                    {DT_I32, 2, DIR_OUT},  {DT_I64, 3, DIR_OUT}, {DT_I1, 2, DIR_OUT},
+                    {DT_F32, 2, DIR_INOUT}};
 
 /* Dimension symbols: constants, and others whose hidden parameters come after the visible ones. */
 static void declare(gen *g)
@@ -70,9 +68,11 @@ static void declare(gen *g)
 
     for (int i = 0; i < TENSORS; i++) {
         tensor *t = &g->t[i];
-        *t = (tensor){.dtype = kinds[i].dtype, .rank = kinds[i].rank,
-                      .direction = kinds[i].direction};
-        ir_param p = {.kind = PARAM_TENSOR, .name = name[i], .direction = t->direction,
+        *t = (tensor){
+            .dtype = kinds[i].dtype, .rank = kinds[i].rank, .direction = kinds[i].direction};
+        ir_param p = {.kind = PARAM_TENSOR,
+                      .name = name[i],
+                      .direction = t->direction,
                       .type = type_view(t->dtype, t->rank)};
         for (int d = 0; d < t->rank; d++) {
             bool known = chance(g, 40);
@@ -94,7 +94,9 @@ static void declare(gen *g)
         ir_add_param(g->m->kernel, p);
     }
     for (int i = 0; i < nhidden; i++) {
-        ir_param p = {.kind = PARAM_DIM, .type = type_scalar(DT_I32), .symbol = hidden[i],
+        ir_param p = {.kind = PARAM_DIM,
+                      .type = type_scalar(DT_I32),
+                      .symbol = hidden[i],
                       .name = arena_printf(&g->a, "n%d", i)};
         ir_add_param(g->m->kernel, p);
     }
@@ -295,8 +297,8 @@ static ir_val divided(gen *g, ir_val x, ir_val y)
 
 static void make_binary(gen *g)
 {
-    static const enum ir_opcode ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND, OP_OR,
-                                          OP_XOR, OP_SHL, OP_SHR, OP_MAX, OP_MIN};
+    static const enum ir_opcode ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND,
+                                          OP_OR,  OP_XOR, OP_SHL, OP_SHR, OP_MAX, OP_MIN};
     static const enum ir_opcode floats[] = {OP_ADD, OP_SUB, OP_MUL, OP_MAX, OP_MIN, OP_RUNNING_MAX};
     ir_val x = pick(g, chance(g, 80) ? TYPE_TILE : TYPE_SCALAR, DT_NONE, 0);
 
@@ -593,10 +595,10 @@ static void make_while(gen *g)
 static void make_statement(gen *g)
 {
     static void (*const make[])(gen *) = {
-        make_load,   make_load,    make_unary,   make_binary,  make_binary, make_binary,
-        make_choice, make_cast,    make_leaf,    make_wide,    make_wide,   make_turned,
-        make_reshaped, make_reduced, make_reduced, make_dot,   make_dot,    make_store,
-        make_store,  make_for,     make_if,      make_while};
+        make_load,     make_load,    make_unary,   make_binary, make_binary, make_binary,
+        make_choice,   make_cast,    make_leaf,    make_wide,   make_wide,   make_turned,
+        make_reshaped, make_reduced, make_reduced, make_dot,    make_dot,    make_store,
+        make_store,    make_for,     make_if,      make_while};
     uint32_t n = sizeof make / sizeof *make;
 
     make[draw(g, g->depth < 2 && g->statements > 5 ? n : n - 3)](g);

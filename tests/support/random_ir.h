@@ -15,7 +15,6 @@ typedef struct random_tensor {
     enum ir_direction direction;
     int64_t stride[3], extent[3];
     size_t bytes; /* of the whole buffer */
-    int64_t first; /* element that base points at */
     bool at_start;
 } random_tensor;
 

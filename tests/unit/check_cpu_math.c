@@ -35,9 +35,10 @@ static double cosine(double v)
 }
 
 static const function functions[] = {
-    {OP_EXP2, exp2, 2.0}, {OP_EXP, exp, 1.5}, {OP_LOG2, log2, 1.5},
-    {OP_LOG, log, 1.5},   {OP_SQRT, sqrt, 0.5}, {OP_RSQRT, reciprocal_root, 1.6},
-    {OP_TANH, tanh, 2.0}, {OP_ERF, erf, 2.0},   {OP_SIN, sine, 0.6}, {OP_COS, cosine, 0.6},
+    {OP_EXP2, exp2, 2.0},  {OP_EXP, exp, 1.5},   {OP_LOG2, log2, 1.5},
+    {OP_LOG, log, 1.5},    {OP_SQRT, sqrt, 0.5}, {OP_RSQRT, reciprocal_root, 1.6},
+    {OP_TANH, tanh, 2.0},  {OP_ERF, erf, 2.0},   {OP_SIN, sine, 0.6},
+    {OP_COS, cosine, 0.6},
 };
 
 /* y = f(x), BLOCK elements a program, as a tile or (of the first element) as a scalar. */
@@ -49,8 +50,11 @@ static ir_module *kernel_of(arena *a, intern *names, enum ir_opcode code, bool s
     int32_t extent = scalar ? 0 : BLOCK;
 
     for (int i = 0; i < 2; i++) {
-        ir_param p = {.kind = PARAM_TENSOR, .name = i ? "y" : "x", .type = type_view(DT_F32, 1),
-                      .direction = i ? DIR_OUT : DIR_IN, .unit_inner = true};
+        ir_param p = {.kind = PARAM_TENSOR,
+                      .name = i ? "y" : "x",
+                      .type = type_view(DT_F32, 1),
+                      .direction = i ? DIR_OUT : DIR_IN,
+                      .unit_inner = true};
         p.dim[0] = n;
         ir_add_param(fn, p);
     }
@@ -113,10 +117,11 @@ static double worst_error(const function *f, int step)
 
 static void fill_samples(void)
 {
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 2.0f, 126.0f, 127.0f, 128.0f,
-                                    -126.0f, -127.0f, -149.0f, -150.0f, -151.0f, 88.7f, 88.8f,
-                                    -87.3f, -87.4f, -103.9f, -104.1f, 0x1p-149f, 0x1p-126f,
-                                    0x1.fffffep127f, 0x1.fffffep-1f, 0x1.000002p0f};
+    static const float special[] = {
+        0.0f,      -0.0f,           1.0f,           -1.0f,        0.5f,    2.0f,    126.0f,
+        127.0f,    128.0f,          -126.0f,        -127.0f,      -149.0f, -150.0f, -151.0f,
+        88.7f,     88.8f,           -87.3f,         -87.4f,       -103.9f, -104.1f, 0x1p-149f,
+        0x1p-126f, 0x1.fffffep127f, 0x1.fffffep-1f, 0x1.000002p0f};
 
     for (uint32_t i = 0; i < SAMPLES; i++) {
         uint32_t u = i * STRIDE;

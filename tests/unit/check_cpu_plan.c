@@ -140,9 +140,12 @@ static int copies(const cpu_block *b)
 
 static cpu_plan *attention_plan(int block_m, int block_n, int d, bool causal)
 {
-    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},          {"D", BIND_INT, d},
-                      {"DV", BIND_INT, d},                {"CAUSAL", BIND_BOOL, causal},
-                      {"BLOCK_M", BIND_INT, block_m},     {"BLOCK_N", BIND_INT, block_n}};
+    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},
+                      {"D", BIND_INT, d},
+                      {"DV", BIND_INT, d},
+                      {"CAUSAL", BIND_BOOL, causal},
+                      {"BLOCK_M", BIND_INT, block_m},
+                      {"BLOCK_N", BIND_INT, block_n}};
     ir_module *m = lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
 
     return cpu_plan_new(&memory, m->kernel, &wide);

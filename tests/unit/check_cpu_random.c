@@ -81,7 +81,8 @@ static bool equal(enum dtype t, const unsigned char *x, const unsigned char *y)
 }
 
 /* Elements that differ; the first is described in text. */
-static int differences(const random_ir *g, const memory *x, const memory *y, char *text, size_t size)
+static int differences(const random_ir *g, const memory *x, const memory *y, char *text,
+                       size_t size)
 {
     int n = 0;
 
@@ -93,7 +94,8 @@ static int differences(const random_ir *g, const memory *x, const memory *y, cha
             ir_scalar a = element_of(g->t[i].dtype, x->p[i] + at);
             ir_scalar b = element_of(g->t[i].dtype, y->p[i] + at);
             if (n++ == 0)
-                snprintf(text, size, "tensor %s, element %zu of its memory: %lld (%g), not %lld (%g)",
+                snprintf(text, size,
+                         "tensor %s, element %zu of its memory: %lld (%g), not %lld (%g)",
                          g->m->kernel->params.at[i].name, at / element, (long long)a.i, a.f,
                          (long long)b.i, b.f);
         }
@@ -150,7 +152,8 @@ static tw_status one_kernel(void *arg)
     bind(&g, &want);
     interp_launch launch = {.arg = g.arg, .grid = {g.grid[0], g.grid[1], g.grid[2]}};
     tw_status st = interp_run(interp_prepare(&g.a, g.m), &launch, 0, INT64_MAX, &fault);
-    ck_assert_msg(st == TW_OK, "seed %llu: interpreter: %s", (unsigned long long)r->seed, fault.text);
+    ck_assert_msg(st == TW_OK, "seed %llu: interpreter: %s", (unsigned long long)r->seed,
+                  fault.text);
     if (random_ir_below(&g, 100) < 60)
         ck_assert_int_eq(pipeline_run(g.m, &g.diags, NULL), TW_OK);
     for (size_t i = 0; i < target_count(); i++) {

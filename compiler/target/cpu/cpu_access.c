@@ -32,8 +32,8 @@ LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const
             if (t[i].i.base ? t[i].i.depth != level : level != 0)
                 continue;
             if (t[i].i.base)
-                base = step_address(e, elem, base, cpu_mul(e, t[i].i.base, t[i].stride, level),
-                                    level);
+                base =
+                    step_address(e, elem, base, cpu_mul(e, t[i].i.base, t[i].stride, level), level);
             if (LLVMIsAConstantInt(t[i].stride))
                 constant += t[i].i.off * LLVMConstIntGetSExtValue(t[i].stride);
             else
@@ -162,8 +162,8 @@ static LLVMValueRef rows_inside(cpu_emit *e, const ir_op *op, const cpu_at *at)
     return c;
 }
 
-/* x in [0, hi]. Constants are folded here: LLVM 22 loads whole vectors where it finds only late that
- * a mask of lanes below a bound has the bound 0 (AVX2, seen with i64). */
+/* x in [0, hi]. Constants are folded here: LLVM 22 loads whole vectors where it finds only late
+ * that a mask of lanes below a bound has the bound 0 (AVX2, seen with i64). */
 static LLVMValueRef clamp(cpu_emit *e, LLVMValueRef x, int64_t hi)
 {
     if (LLVMIsAConstantInt(x)) {
@@ -207,8 +207,8 @@ static stretch lanes_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int 
     return s;
 }
 
-/* begin <= iota < end, as one unsigned comparison. (Two and an `and` give LLVM 22 half masks that it
- * finds to be constants late, and then takes for all ones: see clamp.) */
+/* begin <= iota < end, as one unsigned comparison. (Two and an `and` give LLVM 22 half masks that
+ * it finds to be constants late, and then takes for all ones: see clamp.) */
 static LLVMValueRef between(cpu_emit *e, LLVMValueRef iota, LLVMValueRef begin, LLVMValueRef end)
 {
     LLVMBuilderRef b = e->cx->b;
@@ -306,8 +306,8 @@ static LLVMValueRef lane_pointers(cpu_emit *e, const ir_op *op, const cpu_at *at
     LLVMValueRef stride = view_of(e, op)->stride[cpu_view_dim(op, at->lane)];
 
     cpu_hoist(e, depth);
-    LLVMValueRef lane = LLVMBuildZExt(e->cx->b, ll_iota(e->cx, 0, lanes),
-                                      ll_lanes(e->cx->i64, lanes), "");
+    LLVMValueRef lane =
+        LLVMBuildZExt(e->cx->b, ll_iota(e->cx, 0, lanes), ll_lanes(e->cx->i64, lanes), "");
     lane = LLVMBuildMul(e->cx->b, lane, ll_splat(e->cx, stride, lanes), "");
     p = ll_gep(e->cx, element_type(e, op), p, lane);
     cpu_home(e);
@@ -474,8 +474,7 @@ static LLVMValueRef all_inside(cpu_emit *e, const ir_op *op)
         if (n == 0 || proved_inside(op, d))
             continue;
         LLVMValueRef first = start_of(e, op, d), end = cpu_add(e, first, ll_i64(e->cx, n), 0);
-        LLVMValueRef fits =
-            LLVMBuildICmp(e->cx->b, LLVMIntSLE, end, view_of(e, op)->extent[d], "");
+        LLVMValueRef fits = LLVMBuildICmp(e->cx->b, LLVMIntSLE, end, view_of(e, op)->extent[d], "");
         LLVMValueRef from = LLVMBuildICmp(e->cx->b, LLVMIntSGE, first, ll_i64(e->cx, 0), "");
         c = both(e, c, both(e, from, fits, 0), 0);
     }

@@ -88,8 +88,8 @@ static void read_scalar_params(cpu_emit *e)
         ir_val v = e->fn->body->arg + i;
         if (p->kind == PARAM_TENSOR || e->plan->value.at[v].uses.n == 0)
             continue;
-        LLVMValueRef bits = p->kind == PARAM_DIM ? dimension(e, p->symbol)
-                                                 : slot(e, SLOT_SCALAR, (int)i, 0);
+        LLVMValueRef bits =
+            p->kind == PARAM_DIM ? dimension(e, p->symbol) : slot(e, SLOT_SCALAR, (int)i, 0);
         e->scalar[v] = from_bits(e, (enum dtype)p->type.dtype, bits);
     }
 }
@@ -322,9 +322,8 @@ static void emit_block(cpu_emit *e, const cpu_block *b)
 
 static void add_attribute(cpu_emit *e, const char *name, const char *value)
 {
-    LLVMAttributeRef a =
-        LLVMCreateStringAttribute(e->cx->context, name, (unsigned)strlen(name), value,
-                                  (unsigned)strlen(value));
+    LLVMAttributeRef a = LLVMCreateStringAttribute(e->cx->context, name, (unsigned)strlen(name),
+                                                   value, (unsigned)strlen(value));
 
     LLVMAddAttributeAtIndex(e->cx->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }

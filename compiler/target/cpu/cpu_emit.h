@@ -46,12 +46,12 @@ typedef struct cpu_direct {
 } cpu_direct;
 
 typedef struct cpu_memo {
-    ir_val v;         /* 0: key is (tag, x, y) */
+    ir_val v; /* 0: key is (tag, x, y) */
     cpu_at at;
     int tag;
     const void *x, *y;
     cpu_got got;
-    uint32_t next;    /* in its chain, 0 = end */
+    uint32_t next; /* in its chain, 0 = end */
 } cpu_memo;
 enum { CPU_MEMO_CHAINS = 256 };
 
@@ -65,7 +65,7 @@ typedef struct cpu_emit {
     cpu_direct *direct;   /* by value id */
     cpu_view *view;       /* by parameter; base NULL until used */
     LLVMValueRef arg_slots, arg_pid[3], arg_scratch;
-    LLVMValueRef zero;    /* memory that holds zeros: what a scalar load outside reads */
+    LLVMValueRef zero; /* memory that holds zeros: what a scalar load outside reads */
     VEC(recipe_slot) slots;
     VEC(LLVMValueRef) slot_value;
     VEC(const char *) asserts;
@@ -75,7 +75,7 @@ typedef struct cpu_emit {
     LLVMBasicBlockRef here; /* where code of the current depth goes */
     int depth;
     LLVMBasicBlockRef enter[CPU_MAX_DEPTH]; /* by depth: block that ends by entering depth + 1 */
-    VEC(cpu_memo) memo; /* [0] is unused */
+    VEC(cpu_memo) memo;                     /* [0] is unused */
     uint32_t chain[CPU_MEMO_CHAINS];
     /* the block of rows that a transposing nest works on */
     LLVMValueRef block_base;
@@ -103,13 +103,19 @@ cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at);
 void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got);
 /* got as a vector. */
 LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got);
-/* Instructions that are not emitted twice: looked up by tag and operands. NULL when nothing known at
- * depth has them; then the caller emits it there (between cpu_hoist and cpu_home) and notes it. */
+/* Instructions that are not emitted twice: looked up by tag and operands. NULL when nothing known
+ * at depth has them; then the caller emits it there (between cpu_hoist and cpu_home) and notes it.
+ */
 enum cpu_tag {
-    CPU_TAG_ADD, CPU_TAG_MUL, CPU_TAG_SPLAT, CPU_TAG_SEXT, CPU_TAG_BELOW, CPU_TAG_ORIGIN,
+    CPU_TAG_ADD,
+    CPU_TAG_MUL,
+    CPU_TAG_SPLAT,
+    CPU_TAG_SEXT,
+    CPU_TAG_BELOW,
+    CPU_TAG_ORIGIN,
     CPU_TAG_OUTER,
     CPU_TAG_MASK,
-    CPU_TAG_GEP = 64,    /* + kind and width of the element */
+    CPU_TAG_GEP = 64,      /* + kind and width of the element */
     CPU_TAG_REST = 1 << 20 /* + limit */
 };
 LLVMValueRef cpu_known(const cpu_emit *e, int tag, const void *x, const void *y, int depth);

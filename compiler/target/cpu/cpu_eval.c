@@ -234,8 +234,8 @@ static cpu_got load_across(cpu_emit *e, const cpu_buf *b, const cpu_at *at)
     cpu_hoist(e, got.depth);
     LLVMValueRef at_lanes = lane_pointers(e, elem, base, ll_i64(e->cx, b->stride[at->lane]));
     LLVMValueRef mask = ll_first_lanes(e->cx, lanes_inside(e, b, at), e->isa->lanes);
-    got.v = ll_gather(e->cx, cpu_memory_type(e, t, e->isa->lanes), at_lanes, element_align(b),
-                      mask);
+    got.v =
+        ll_gather(e->cx, cpu_memory_type(e, t, e->isa->lanes), at_lanes, element_align(b), mask);
     got.v = cpu_to_register(e, t, got.v);
     cpu_home(e);
     return got;
@@ -249,11 +249,13 @@ static bool in_block(const cpu_emit *e, cpu_index i)
 
 static cpu_got load_buf(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *at);
 
-/* Rows of the nest's block lie along the buffer's lanes: all of them at once, by a transposition. */
+/* Rows of the nest's block lie along the buffer's lanes: all of them at once, by a transposition.
+ */
 static cpu_got load_turned(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *at)
 {
     LLVMValueRef rows[CPU_MAX_LANES];
-    int lanes = e->isa->lanes, inside = lanes_inside(e, b, at), depth = cpu_at_depth(at, b->type.rank);
+    int lanes = e->isa->lanes, inside = lanes_inside(e, b, at),
+        depth = cpu_at_depth(at, b->type.rank);
     cpu_at row = *at;
     cpu_got wanted = {0};
 
@@ -286,7 +288,7 @@ static cpu_got load_buf(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *a
 
     if (vector && at->lane != b->lane)
         return in_block(e, at->i[b->lane]) && t != DT_I1 ? load_turned(e, v, b, at)
-                                                        : load_across(e, b, at);
+                                                         : load_across(e, b, at);
     LLVMValueRef p = buf_address(e, b, at, got.depth);
     cpu_hoist(e, got.depth);
     got.v = ll_load(e->cx, cpu_memory_type(e, t, vector ? e->isa->lanes : 1), p,
@@ -355,7 +357,8 @@ static cpu_at through_view(const cpu_emit *e, const ir_op *op, const cpu_at *at)
     return in;
 }
 
-/* Extents without those of 1 agree: dimension d of the operand is dimension out[d] of the result. */
+/* Extents without those of 1 agree: dimension d of the operand is dimension out[d] of the result.
+ */
 static bool reshape_maps(ir_type from, ir_type to, int *out)
 {
     int k = 0;

@@ -87,8 +87,8 @@ static LLVMValueRef scale(cpu_emit *e, LLVMValueRef p, LLVMValueRef n)
  * and the last for every x, infinities and underflow included. */
 static LLVMValueRef exp2_f32(cpu_emit *e, LLVMValueRef x)
 {
-    static const double c[] = {1.0, 0.693147063, 0.240229309, 0.0554852821, 0.00967545155,
-                               0.0012467847, 0.000216129149};
+    static const double c[] = {1.0,           0.693147063,  0.240229309,   0.0554852821,
+                               0.00967545155, 0.0012467847, 0.000216129149};
 
     if (e->isa->avx512) {
         LLVMValueRef f = avx512(e, "llvm.x86.avx512.mask.reduce.ps.512", x, ll_int(e->cx->i32, 9));
@@ -102,8 +102,8 @@ static LLVMValueRef exp2_f32(cpu_emit *e, LLVMValueRef x)
 /* x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first times n exact. */
 static LLVMValueRef exp_f32(cpu_emit *e, LLVMValueRef x)
 {
-    static const double c[] = {1.0, 1.0, 0.5, 0.166666657, 0.0416662917, 0.00833349861,
-                               0.00139448687, 0.000197901347};
+    static const double c[] = {1.0,          1.0,           0.5,           0.166666657,
+                               0.0416662917, 0.00833349861, 0.00139448687, 0.000197901347};
 
     x = clamp(e, x, -105.0, 89.0);
     LLVMValueRef n = mul(e, x, number(x, 1.44269504088896341));
@@ -137,8 +137,8 @@ static LLVMValueRef split(cpu_emit *e, LLVMValueRef x, LLVMValueRef *k)
 /* ln(1 + r) - r */
 static LLVMValueRef log_tail(cpu_emit *e, LLVMValueRef r)
 {
-    static const double c[] = {-0.5, 0.333333313, -0.250008196, 0.200012267, -0.166233569,
-                               0.142017573, -0.131601825, 0.12761578, -0.0763449967};
+    static const double c[] = {-0.5,        0.333333313,  -0.250008196, 0.200012267,  -0.166233569,
+                               0.142017573, -0.131601825, 0.12761578,   -0.0763449967};
 
     return mul(e, mul(e, r, r), polynomial(e, r, c, COUNT(c)));
 }
@@ -217,8 +217,13 @@ static LLVMValueRef by_size(cpu_emit *e, LLVMValueRef x, double bound, LLVMValue
 /* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say. */
 static LLVMValueRef tanh_f32(cpu_emit *e, LLVMValueRef x)
 {
-    static const double c[] = {0.0, -0.333333308027, 0.133332060086, -0.0539467630757,
-                               0.021700703272, -0.00817739832516, 0.00214296190209};
+    static const double c[] = {0.0,
+                               -0.333333308027,
+                               0.133332060086,
+                               -0.0539467630757,
+                               0.021700703272,
+                               -0.00817739832516,
+                               0.00214296190209};
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
     LLVMValueRef t = exp_f32(e, add(e, size, size));
 
@@ -229,10 +234,12 @@ static LLVMValueRef tanh_f32(cpu_emit *e, LLVMValueRef x)
 /* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */
 static LLVMValueRef erf_f32(cpu_emit *e, LLVMValueRef x)
 {
-    static const double c[] = {0.128379166764, -0.376126349799, 0.11283715033, -0.0268605084687,
-                               0.0052038591731, -0.000817563943708, 8.51310466209e-5};
-    static const double q[] = {-0.000177496736602, -1.12774955334, -0.637059769431, -0.1040373445,
-                               0.0222770793848, -0.00305560552036, 0.000197181505678};
+    static const double c[] = {0.128379166764,   -0.376126349799, 0.11283715033,
+                               -0.0268605084687, 0.0052038591731, -0.000817563943708,
+                               8.51310466209e-5};
+    static const double q[] = {-0.000177496736602, -1.12774955334,  -0.637059769431,
+                               -0.1040373445,      0.0222770793848, -0.00305560552036,
+                               0.000197181505678};
     LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
     LLVMValueRef t = exp_f32(e, polynomial(e, size, q, COUNT(q)));
 
@@ -241,7 +248,8 @@ static LLVMValueRef erf_f32(cpu_emit *e, LLVMValueRef x)
 
 /* ---- sin, cos -------------------------------------------------------------------------------- */
 
-/* wide - n pi/2 for the nearest n; pi/2 in three parts, of which the first two times n are exact. */
+/* wide - n pi/2 for the nearest n; pi/2 in three parts, of which the first two times n are exact.
+ */
 static LLVMValueRef reduce_angle(cpu_emit *e, LLVMValueRef wide, LLVMValueRef *n)
 {
     static const double part[] = {0x1.921fb5p+0, 0x1.110b46p-26, 0x1.1a62633145c07p-54};
@@ -276,7 +284,8 @@ static LLVMValueRef wave_f32(cpu_emit *e, LLVMValueRef x, bool is_cos)
     LLVMValueRef r = reduce_angle(e, LLVMBuildFPExt(b, x, ll_lanes(e->cx->f64, lanes), ""), &n);
     LLVMValueRef square = mul(e, r, r);
     LLVMValueRef sine = add(e, r, mul(e, mul(e, r, square), polynomial(e, square, s, COUNT(s))));
-    LLVMValueRef cosine = add(e, number(r, 1.0), mul(e, square, polynomial(e, square, c, COUNT(c))));
+    LLVMValueRef cosine =
+        add(e, number(r, 1.0), mul(e, square, polynomial(e, square, c, COUNT(c))));
     LLVMValueRef turn = LLVMBuildFreeze(b, LLVMBuildFPToSI(b, n, ints, ""), "");
 
     if (is_cos)

@@ -340,8 +340,9 @@ static cpu_block *form_block(cpu_plan *p, ir_block *blk, cpu_step *owner, cpu_bl
     b->owner = owner;
     b->outer = outer;
     b->ir = blk;
-    for IR_EACH_OP(op, blk)
-        form_op(&f, op);
+    for
+        IR_EACH_OP(op, blk)
+    form_op(&f, op);
     shape_nests(p, b);
     return b;
 }

@@ -113,8 +113,7 @@ static void reductions_begin(nest *s, int nr)
         bool nan = tracks_nan(s, op);
         ICHECK(s->ncarried + 2 * nr <= MAX_CARRIED, "reductions of a nest are few");
         for (int j = 0; j < nr; j++)
-            s->carried[s->ncarried++] =
-                cpu_neutral(e, (enum ir_opcode)op->code, t, e->isa->lanes);
+            s->carried[s->ncarried++] = cpu_neutral(e, (enum ir_opcode)op->code, t, e->isa->lanes);
         for (int j = 0; j < nr && nan; j++)
             s->carried[s->ncarried++] = LLVMConstNull(mask_type(s, t));
     }
@@ -490,8 +489,8 @@ static void emit_groups(nest *s)
         reductions_begin(s, nr);
     if (looped) {
         int carried = s->n->horizontal ? s->ncarried : 0;
-        s->at.i[lane] = loop_open(e, &l, (int64_t)looped * nr * lanes, nr * lanes, s->carried,
-                                  carried);
+        s->at.i[lane] =
+            loop_open(e, &l, (int64_t)looped * nr * lanes, nr * lanes, s->carried, carried);
         emit_group(s, nr);
         loop_close(e, &l, s->carried);
     }

@@ -34,12 +34,12 @@ static LLVMValueRef divide_as_double(cpu_emit *e, enum dtype t, LLVMValueRef x, 
     LLVMBuilderRef b = e->cx->b;
 
     if (is_signed(t)) {
-        LLVMValueRef q = LLVMBuildFDiv(b, LLVMBuildSIToFP(b, x, wide, ""),
-                                       LLVMBuildSIToFP(b, y, wide, ""), "");
+        LLVMValueRef q =
+            LLVMBuildFDiv(b, LLVMBuildSIToFP(b, x, wide, ""), LLVMBuildSIToFP(b, y, wide, ""), "");
         return LLVMBuildFPToSI(b, q, narrow, "");
     }
-    LLVMValueRef q = LLVMBuildFDiv(b, LLVMBuildUIToFP(b, x, wide, ""),
-                                   LLVMBuildUIToFP(b, y, wide, ""), "");
+    LLVMValueRef q =
+        LLVMBuildFDiv(b, LLVMBuildUIToFP(b, x, wide, ""), LLVMBuildUIToFP(b, y, wide, ""), "");
     return LLVMBuildFPToUI(b, q, narrow, "");
 }
 
@@ -170,8 +170,8 @@ static LLVMValueRef fma_in_double(cpu_emit *e, LLVMValueRef *a)
     LLVMValueRef same = LLVMBuildXor(b, compare_float(e, LLVMRealOGT, error, zero),
                                      compare_float(e, LLVMRealOGT, s, zero), "");
     LLVMValueRef step = ll_select(e->cx, same, ll_int(bits, -1), ll_int(bits, 1));
-    LLVMValueRef even = compare_int(e, LLVMIntEQ, LLVMBuildAnd(b, u, ll_int(bits, 1), ""),
-                                    LLVMConstNull(bits));
+    LLVMValueRef even =
+        compare_int(e, LLVMIntEQ, LLVMBuildAnd(b, u, ll_int(bits, 1), ""), LLVMConstNull(bits));
     LLVMValueRef inexact = compare_float(e, LLVMRealONE, error, zero);
     LLVMValueRef odd = LLVMBuildAdd(b, u, step, "");
     u = ll_select(e->cx, LLVMBuildAnd(b, even, inexact, ""), odd, u);

@@ -215,7 +215,8 @@ static double dot_price(const orient *o, const ir_op *op)
     if (def && def->code == OP_LOAD)
         price += access_price(o, def, t, lane) + vectors(o, t, lane);
     else
-        price += vectors(o, t, lane) * (has_choice(o, v) && lane_of(o, v) != lane ? TRANSPOSE_COST : 1);
+        price +=
+            vectors(o, t, lane) * (has_choice(o, v) && lane_of(o, v) != lane ? TRANSPOSE_COST : 1);
     if (!cpu_may_be_direct(o->p, s))
         price += vectors(o, type_of(o, s), lane_of(o, s));
     return price;

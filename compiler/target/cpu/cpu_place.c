@@ -3,7 +3,8 @@
  * A tile is an item when it is a dot or a reduction, an operand that a dot reads many times, what a
  * loop carries on, or when it is dear and used twice or in a deeper loop. Everything else is
  * virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one element
- * at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an item. */
+ * at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an item.
+ */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
@@ -42,7 +43,8 @@ static bool writable(const place *c, const ir_op *load)
 static void set_block(const place *c, const ir_block *blk)
 {
     for (uint32_t i = 0; i < blk->nargs; i++)
-        value_of(c, blk->arg + i)->place = cpu_is_tile(c->p, blk->arg + i) ? CPU_CARRIED : CPU_SCALAR;
+        value_of(c, blk->arg + i)->place =
+            cpu_is_tile(c->p, blk->arg + i) ? CPU_CARRIED : CPU_SCALAR;
 }
 
 static void set_first(ir_op *op, void *arg)
@@ -87,7 +89,8 @@ static bool only_vectors(const place *c, ir_val v, int lane)
     return true;
 }
 
-/* Gives the dot a copy of base, turned as the operand is, with lanes along base's dimension lane. */
+/* Gives the dot a copy of base, turned as the operand is, with lanes along base's dimension lane.
+ */
 static void turn_operand(place *c, ir_op *dot, int arg, ir_val base, const int *dim, int lane)
 {
     ir_op *def = ir_def(c->p->fn, base);

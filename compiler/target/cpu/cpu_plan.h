@@ -81,20 +81,20 @@ typedef struct cpu_item {
 typedef struct cpu_nest {
     ir_type space;
     int lane;
-    int inner;       /* the row dimension innermost; -1: the space has none */
-    bool inner_fixed; /* a reduction, a dot or a transposition chose it */
+    int inner;                 /* the row dimension innermost; -1: the space has none */
+    bool inner_fixed;          /* a reduction, a dot or a transposition chose it */
     bool horizontal, vertical; /* has reductions along the lanes; along inner */
-    bool blocks;     /* inner rows come in blocks of `lanes`, for transposed access */
+    bool blocks;               /* inner rows come in blocks of `lanes`, for transposed access */
     int mr, nr;
     ir_op *dot;
     VEC(cpu_item) items;
 } cpu_nest;
 
 enum cpu_step_kind {
-    STEP_SCALAR,  /* an op with scalar operands and result, or a store of one element */
+    STEP_SCALAR, /* an op with scalar operands and result, or a store of one element */
     STEP_NEST,
-    STEP_DIRECT,  /* prepares the direct reading of op, a load */
-    STEP_CONTROL  /* for, while, if */
+    STEP_DIRECT, /* prepares the direct reading of op, a load */
+    STEP_CONTROL /* for, while, if */
 };
 /* A copy that could not be avoided: value src into buffer dst. */
 typedef struct cpu_copy {
@@ -108,15 +108,15 @@ struct cpu_step {
     cpu_step *prev, *next;
     enum cpu_step_kind kind;
     cpu_block *block;
-    int32_t order;      /* within the block, ascending */
-    ir_op *op;          /* SCALAR, DIRECT, CONTROL */
-    cpu_nest *nest;     /* NEST; DIRECT: the copy of a ragged block */
+    int32_t order;          /* within the block, ascending */
+    ir_op *op;              /* SCALAR, DIRECT, CONTROL */
+    cpu_nest *nest;         /* NEST; DIRECT: the copy of a ragged block */
     uint64_t reads, writes; /* memory that may change: bit per tensor parameter, capped at 63 */
     cpu_block *region[2];
-    int32_t time, end;  /* see cpu_scratch.c */
+    int32_t time, end; /* see cpu_scratch.c */
     int32_t region_end[2];
-    cpu_copies entry;       /* CONTROL: before it */
-    cpu_copies leave[2];    /* CONTROL: at the end of each region */
+    cpu_copies entry;    /* CONTROL: before it */
+    cpu_copies leave[2]; /* CONTROL: at the end of each region */
 };
 struct cpu_block {
     cpu_step *first, *last;
@@ -153,7 +153,8 @@ void cpu_scratch(cpu_plan *p);
 void cpu_collect_uses(cpu_plan *p); /* again after ops were inserted */
 bool cpu_is_tile(const cpu_plan *p, ir_val v);
 bool cpu_is_copy(const cpu_plan *p, const ir_op *op); /* a cast to the same dtype */
-/* Inserts a copy of v before op, or where that is NULL at the end of blk; with an entry in value. */
+/* Inserts a copy of v before op, or where that is NULL at the end of blk; with an entry in value.
+ */
 ir_val cpu_insert_copy(cpu_plan *p, ir_val v, ir_block *blk, ir_op *before);
 /* Follows trans, and copies that are virtual, to the value that is stored; dim (rank entries):
  * dimension of the result -> dimension of that value. */

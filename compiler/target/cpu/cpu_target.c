@@ -20,8 +20,8 @@ typedef struct survey {
 static void refuse(survey *s, const ir_op *op, const char *what, enum dtype t)
 {
     if (s->st == TW_OK)
-        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "the CPU targets have no %s of %s yet", what,
-                 dtype_name(t));
+        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "the CPU targets have no %s of %s yet",
+                 what, dtype_name(t));
     s->st = TW_E_UNSUPPORTED;
 }
 
@@ -180,7 +180,11 @@ static const char *features_of(const target *t)
 
 static const char *const stages[] = {"ll", "asm", "obj", NULL};
 static const sched_param schedule[] = {
-    {.name = "threads", .help = "threads that share the grid", .lo = 1, .hi = 1024, .dynamic = true},
+    {.name = "threads",
+     .help = "threads that share the grid",
+     .lo = 1,
+     .hi = 1024,
+     .dynamic = true},
     {.name = "order",
      .help = "1: the innermost grid dimension is walked from its end (causal: longest first)",
      .n = 2,
@@ -189,17 +193,17 @@ static const sched_param schedule[] = {
      .hi = 1},
 };
 
-#define CPU_TARGET(id, text, about, isa_data, usable_fn)                                  \
-    static const target id = {.name = text,                                               \
-                              .family = "cpu",                                            \
-                              .help = about,                                              \
-                              .sched = schedule,                                          \
-                              .nsched = sizeof schedule / sizeof *schedule,               \
-                              .emits = stages,                                            \
-                              .data = isa_data,                                           \
-                              .usable = usable_fn,                                        \
-                              .features = features_of,                                    \
-                              .compile = cpu_compile,                                     \
+#define CPU_TARGET(id, text, about, isa_data, usable_fn)                                           \
+    static const target id = {.name = text,                                                        \
+                              .family = "cpu",                                                     \
+                              .help = about,                                                       \
+                              .sched = schedule,                                                   \
+                              .nsched = sizeof schedule / sizeof *schedule,                        \
+                              .emits = stages,                                                     \
+                              .data = isa_data,                                                    \
+                              .usable = usable_fn,                                                 \
+                              .features = features_of,                                             \
+                              .compile = cpu_compile,                                              \
                               .emit = cpu_emit_stage}
 
 #if defined(__x86_64__)
@@ -217,8 +221,7 @@ static bool has_avx512(const target *t)
     (void)t;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") &&
-           has_f16c();
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") && has_f16c();
 }
 
 static bool has_avx2(const target *t)
@@ -235,13 +238,25 @@ static bool has_sse42(const target *t)
 }
 
 /* mr, nr: measured in docs/CPU.md */
-static const cpu_isa avx512 = {.name = "x86-64-v4", .cpu = "x86-64-v4", .features = "",
-                               .lanes = 16, .mr = 4, .nr = 4, .avx512 = true, .fma = true,
+static const cpu_isa avx512 = {.name = "x86-64-v4",
+                               .cpu = "x86-64-v4",
+                               .features = "",
+                               .lanes = 16,
+                               .mr = 4,
+                               .nr = 4,
+                               .avx512 = true,
+                               .fma = true,
                                .f16c = true};
-static const cpu_isa avx2 = {.name = "x86-64-v3", .cpu = "x86-64-v3", .features = "",
-                             .lanes = 8, .mr = 6, .nr = 2, .fma = true, .f16c = true};
-static const cpu_isa generic = {.name = "x86-64-v2", .cpu = "x86-64-v2", .features = "",
-                                .lanes = 4, .mr = 4, .nr = 2};
+static const cpu_isa avx2 = {.name = "x86-64-v3",
+                             .cpu = "x86-64-v3",
+                             .features = "",
+                             .lanes = 8,
+                             .mr = 6,
+                             .nr = 2,
+                             .fma = true,
+                             .f16c = true};
+static const cpu_isa generic = {
+    .name = "x86-64-v2", .cpu = "x86-64-v2", .features = "", .lanes = 4, .mr = 4, .nr = 2};
 
 CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
 CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
@@ -255,8 +270,8 @@ static bool always(const target *t)
     return true;
 }
 
-static const cpu_isa generic = {.name = "generic", .cpu = "generic", .features = "",
-                                .lanes = 4, .mr = 6, .nr = 4, .fma = true};
+static const cpu_isa generic = {
+    .name = "generic", .cpu = "generic", .features = "", .lanes = 4, .mr = 6, .nr = 4, .fma = true};
 
 CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
            &generic, always);

@@ -284,7 +284,8 @@ void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n)
         low[i] = ll_int(cx->i32, (i & 1) * n + i / 2);
         high[i] = ll_int(cx->i32, (i & 1) * n + n / 2 + i / 2);
     }
-    LLVMValueRef lows = LLVMConstVector(low, (unsigned)n), highs = LLVMConstVector(high, (unsigned)n);
+    LLVMValueRef lows = LLVMConstVector(low, (unsigned)n),
+                 highs = LLVMConstVector(high, (unsigned)n);
     for (int stage = 1; stage < n; stage *= 2) {
         for (int i = 0; i < n / 2; i++) {
             next[2 * i] = LLVMBuildShuffleVector(cx->b, rows[i], rows[i + n / 2], lows, "");

@@ -61,7 +61,8 @@ LLVMValueRef ll_gather(const ll_cx *cx, LLVMTypeRef type, LLVMValueRef ptrs, uns
                        LLVMValueRef mask);
 void ll_scatter(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptrs, unsigned align,
                 LLVMValueRef mask);
-/* Transposes n rows of n lanes in place: log2(n) stages that interleave rows[i], rows[i + n / 2]. */
+/* Transposes n rows of n lanes in place: log2(n) stages that interleave rows[i], rows[i + n / 2].
+ */
 void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n);
 
 LLVMBasicBlockRef ll_block(const ll_cx *cx, const char *name);

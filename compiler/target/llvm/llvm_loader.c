@@ -117,8 +117,7 @@ static tw_status load_locked(const void *bytes, size_t size, const char *symbol,
     if (!l)
         return error_set(TW_E_NOMEM, "out of memory");
     l->library = take_library();
-    LLVMMemoryBufferRef buffer =
-        LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, symbol);
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, symbol);
     st = failed(LLVMOrcLLJITAddObjectFile(jit, l->library, buffer)) ? TW_E_INTERNAL : TW_OK;
     if (st == TW_OK)
         st = look_up(l, symbol, entry);
