@@ -154,8 +154,14 @@ typedef struct kernel_ast {
     decl_list knobs; /* resolve: tune parameters in order of appearance */
 } kernel_ast;
 
+typedef struct import_ast {
+    const char *path; /* as written */
+    span where;
+} import_ast;
+
 typedef struct unit_ast {
     const source *src;
+    VEC(import_ast) imports;
     decl_list top; /* consts, enumerations and their members, functions, kernels, as written */
     VEC(const char *) doubtful;   /* names in statements that could not be read */
     _Atomic uint32_t slots;       /* resolve; functions given as text add theirs later */

@@ -16,6 +16,14 @@ typedef struct dsl_unit dsl_unit; /* a parsed file; immutable once loaded */
  * with TW_OK. The unit owns its memory. */
 tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags,
                    dsl_unit **out);
+/* The same with imports, which dsl_load refuses: read gives the text of a file, to be freed with
+ * mem_free, or why it cannot (a static text). Paths are relative to the file that imports. */
+typedef struct dsl_reader {
+    tw_status (*read)(void *user, const char *path, char **text, size_t *len, const char **why);
+    void *user;
+} dsl_reader;
+tw_status dsl_load_from(const dsl_reader *reader, const char *name, const char *text, size_t len,
+                        diag_list *diags, dsl_unit **out);
 void dsl_unit_destroy(dsl_unit *u);
 size_t dsl_kernel_count(const dsl_unit *u);
 const char *dsl_kernel_name(const dsl_unit *u, size_t i);

@@ -282,6 +282,18 @@ static void parse_enum(parser *p, unit_ast *unit)
         diag_add(p->diags, DIAG_SYNTAX, d->where, "an enumeration of no members");
 }
 
+static void parse_import(parser *p, unit_ast *unit)
+{
+    import_ast import = {.where = parse_span(p, p->at)};
+
+    if (parse_is(p, TOK_STRING))
+        import.path = p->at->value.name;
+    if (!parse_expect(p, TOK_STRING, "naming a file"))
+        return;
+    vec_push(&unit->imports, p->a, import);
+    parse_expect(p, TOK_SEMI, "");
+}
+
 static void parse_top(parser *p, unit_ast *unit)
 {
     const token *first = p->at;
@@ -296,12 +308,10 @@ static void parse_top(parser *p, unit_ast *unit)
             vec_push(&unit->top, p->a, k->self);
     } else if (parse_accept(p, TOK_ENUM)) {
         parse_enum(p, unit);
-    } else if (parse_is(p, TOK_IMPORT)) {
-        diag_add(p->diags, DIAG_UNSUPPORTED, parse_span(p, p->at), "'%s' is not supported yet",
-                 token_text(p->at->kind));
-        p->panic = true;
+    } else if (parse_accept(p, TOK_IMPORT)) {
+        parse_import(p, unit);
     } else {
-        diag *d = parse_error(p, "'kernel', 'fn', 'const' or 'enum'");
+        diag *d = parse_error(p, "'kernel', 'fn', 'const', 'enum' or 'import'");
         if (p->at->kind == TOK_LET || p->at->kind == TOK_VAR)
             diag_hint(p->diags, d, "outside of kernels and functions there are only constants");
     }

@@ -6,6 +6,7 @@
 #include "dsl/dsl.h"
 #include "dsl/elaborate.h"
 #include "dsl/fn_text.h"
+#include "dsl/import.h"
 #include "dsl/parse.h"
 #include "dsl/signature.h"
 #include <string.h>
@@ -27,6 +28,8 @@ struct dsl_unit {
     arena a;
     intern names;
     unit_ast *ast;
+    import_list imports;
+    VEC(const source *) sources; /* the file and what it imports */
     fn_texts texts;
     VEC(dsl_source *) kernels;
 };
@@ -144,25 +147,80 @@ static dsl_source *new_source(dsl_unit *u, const kernel_ast *k)
 }
 
 typedef struct loading {
-    const char *name, *text;
+    const char *name, *text; /* of the file at hand */
     size_t len;
     diag_list *diags;
     dsl_unit *u;
+    uint32_t before; /* errors */
+    bool is_whole;   /* no import is missing: names that nothing declares are mistakes */
 } loading;
 
-static tw_status load(void *arg)
+/* A text over the limit is reported by the lexer; what is beyond it is never looked at. */
+static unit_ast *parse_file(loading *l)
+{
+    dsl_unit *u = l->u;
+    size_t len = l->len > SOURCE_MAX_BYTES ? SOURCE_MAX_BYTES + 1 : l->len;
+    const source *src = source_new(&u->a, l->name, l->text, len);
+
+    vec_push(&u->sources, &u->a, src);
+    return parse_text(&u->a, &u->names, src, l->diags);
+}
+
+static tw_status parse_first(void *arg)
+{
+    loading *l = arg;
+
+    intern_init(&l->u->names, &l->u->a);
+    l->u->ast = parse_file(l);
+    return imports_of(&l->u->imports, &l->u->a, l->u->ast);
+}
+
+/* What an imported file declares, but for its kernels, stands beside what is there. */
+static tw_status parse_import(void *arg)
+{
+    loading *l = arg;
+    unit_ast *whole = l->u->ast;
+    const unit_ast *part = parse_file(l);
+
+    for (uint32_t i = 0; i < part->top.n; i++) {
+        if (part->top.at[i]->kind != DECL_KERNEL)
+            vec_push(&whole->top, &l->u->a, part->top.at[i]);
+    }
+    for (uint32_t i = 0; i < part->doubtful.n; i++)
+        vec_push(&whole->doubtful, &l->u->a, part->doubtful.at[i]);
+    return imports_of(&l->u->imports, &l->u->a, part);
+}
+
+static tw_status read_imports(loading *l, const dsl_reader *reader)
+{
+    import_list *list = &l->u->imports;
+
+    for (uint32_t i = 0; i < list->n; i++) {
+        char *text = NULL;
+        tw_status st = import_read(reader, list, i, l->diags, &text, &l->len);
+        if (st == TW_E_SOURCE) {
+            l->is_whole = false;
+            continue; /* the others may be read */
+        }
+        TRY(st);
+        l->name = list->at[i].path;
+        l->text = text;
+        st = guard_run(parse_import, l);
+        mem_free(text);
+        TRY(st);
+    }
+    return TW_OK;
+}
+
+static tw_status resolve(void *arg)
 {
     loading *l = arg;
     dsl_unit *u = l->u;
-    /* A text over the limit is reported by the lexer; what is beyond it is never looked at. */
-    size_t len = l->len > SOURCE_MAX_BYTES ? SOURCE_MAX_BYTES + 1 : l->len;
-    uint32_t before = l->diags->errors;
     elab cx;
 
-    intern_init(&u->names, &u->a);
-    u->ast = parse_text(&u->a, &u->names, source_new(&u->a, l->name, l->text, len), l->diags);
-    names_resolve(u->ast, &u->a, &u->names, l->diags);
-    if (l->diags->errors > before)
+    if (l->is_whole)
+        names_resolve(u->ast, &u->a, &u->names, l->diags);
+    if (l->diags->errors > l->before)
         return TW_E_SOURCE;
     elab_init(&cx, u->ast, NULL, &u->a, l->diags);
     signature_check_constants(u->ast, &cx);
@@ -176,27 +234,36 @@ static tw_status load(void *arg)
     }
     fn_texts_init(&u->texts, u->ast, &u->names);
     u->ast->texts = &u->texts;
-    return l->diags->errors > before ? TW_E_SOURCE : TW_OK;
+    return l->diags->errors > l->before ? TW_E_SOURCE : TW_OK;
 }
 
-/* The diagnostics outlive the unit: they get a source of their own. */
-static tw_status keep_source(void *arg)
+/* The diagnostics outlive the unit. */
+static tw_status keep_sources(void *arg)
 {
     loading *l = arg;
-    if (l->u->ast)
-        diags_keep_source(l->diags, l->u->ast->src);
+
+    for (uint32_t i = 0; i < l->u->sources.n; i++)
+        diags_keep_source(l->diags, l->u->sources.at[i]);
     return TW_OK;
 }
 
-tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags, dsl_unit **out)
+static tw_status load(loading *l, const dsl_reader *reader)
 {
-    loading l = {name, text, len, diags, mem_zalloc(sizeof(dsl_unit))};
+    TRY(guard_run(parse_first, l));
+    TRY(read_imports(l, reader));
+    return guard_run(resolve, l);
+}
+
+tw_status dsl_load_from(const dsl_reader *reader, const char *name, const char *text, size_t len,
+                        diag_list *diags, dsl_unit **out)
+{
+    loading l = {name, text, len, diags, mem_zalloc(sizeof(dsl_unit)), diags->errors, true};
 
     if (!l.u)
         return TW_E_NOMEM;
     arena_init(&l.u->a);
-    tw_status st = guard_run(load, &l);
-    tw_status kept = guard_run(keep_source, &l);
+    tw_status st = load(&l, reader);
+    tw_status kept = guard_run(keep_sources, &l);
     if (st == TW_OK)
         st = kept;
     if (st != TW_OK) {
@@ -205,6 +272,11 @@ tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *di
     }
     *out = l.u;
     return TW_OK;
+}
+
+tw_status dsl_load(const char *name, const char *text, size_t len, diag_list *diags, dsl_unit **out)
+{
+    return dsl_load_from(NULL, name, text, len, diags, out);
 }
 
 void dsl_unit_destroy(dsl_unit *u)

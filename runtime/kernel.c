@@ -20,6 +20,7 @@ typedef struct load_job {
     const char *name, *text, *kernel;
     size_t length;
     const kernel_source *given;
+    const dsl_reader *reader; /* NULL: nothing can be imported */
     diag_list diags;
     arena a; /* of diags */
 } load_job;
@@ -78,7 +79,7 @@ static tw_status load_tir(load_job *j)
 
 static tw_status load_dsl(load_job *j)
 {
-    TRY(dsl_load(j->name, j->text, j->length, &j->diags, &j->k->unit));
+    TRY(dsl_load_from(j->reader, j->name, j->text, j->length, &j->diags, &j->k->unit));
     return pick_kernel(j);
 }
 
@@ -191,16 +192,6 @@ tw_status runtime_kernel_of(tw_context *cx, const kernel_source *src, tw_kernel 
     return st;
 }
 
-tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text, size_t length,
-                              const char *kernel, tw_kernel **out)
-{
-    error_clear();
-    if (!cx || !name || !text || !out)
-        return error_set(TW_E_ARG, "tw_kernel_load_text: cx, name, text or out is NULL");
-    load_job j = {.name = name, .text = text, .kernel = kernel, .length = length};
-    return make_kernel(cx, &j, ends_with(name, ".tir") ? load_tir : load_dsl, out);
-}
-
 void tw_kernel_destroy(tw_kernel *k)
 {
     if (!k)
@@ -218,49 +209,83 @@ void tw_kernel_destroy(tw_kernel *k)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static tw_status read_all(FILE *f, const char *path, char **text, size_t *length)
+/* NULL, or why not, with *st. */
+static const char *read_all(FILE *f, tw_status *st, char **text, size_t *length)
 {
-    struct stat st;
+    struct stat info;
 
-    if (fstat(fileno(f), &st) != 0)
-        return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return error_set(TW_E_IO, "%s: not a regular file", path);
-    if (st.st_size > (off_t)SOURCE_MAX_BYTES)
-        return error_diag(TW_E_LIMIT, DIAG_LIMIT, NULL,
-                          "%.120s: %lld bytes are above the limit of %u for a kernel's text", path,
-                          (long long)st.st_size, SOURCE_MAX_BYTES);
-    *text = mem_alloc((size_t)st.st_size + 1);
+    *st = TW_E_IO;
+    if (fstat(fileno(f), &info) != 0)
+        return strerror(errno);
+    if (!S_ISREG(info.st_mode))
+        return "not a regular file";
+    *st = TW_E_LIMIT;
+    if (info.st_size > (off_t)SOURCE_MAX_BYTES)
+        return "above the limit of 1 MiB for a kernel's text";
+    *st = TW_E_NOMEM;
+    *text = mem_alloc((size_t)info.st_size + 1);
     if (!*text)
-        return error_set(TW_E_NOMEM, "%s: no memory to read it", path);
-    *length = fread(*text, 1, (size_t)st.st_size, f);
+        return "no memory to read it";
+    *length = fread(*text, 1, (size_t)info.st_size, f);
     (*text)[*length] = 0;
-    if (!ferror(f))
-        return TW_OK;
+    *st = ferror(f) ? TW_E_IO : TW_OK;
+    if (*st == TW_OK)
+        return NULL;
     mem_free(*text);
-    return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
+    return strerror(errno);
+}
+
+static tw_status read_file(void *user, const char *path, char **text, size_t *length,
+                           const char **why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a FIFO's writer */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    tw_status st = TW_E_IO;
+
+    (void)user;
+    if (!f) {
+        *why = strerror(errno);
+        if (fd >= 0)
+            close(fd);
+        return st;
+    }
+    *why = read_all(f, &st, text, length);
+    fclose(f);
+    return st;
+}
+
+static tw_status load_text(tw_context *cx, const char *name, const char *text, size_t length,
+                           const char *kernel, const dsl_reader *reader, tw_kernel **out)
+{
+    load_job j = {
+        .name = name, .text = text, .kernel = kernel, .length = length, .reader = reader};
+
+    return make_kernel(cx, &j, ends_with(name, ".tir") ? load_tir : load_dsl, out);
+}
+
+tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text, size_t length,
+                              const char *kernel, tw_kernel **out)
+{
+    error_clear();
+    if (!cx || !name || !text || !out)
+        return error_set(TW_E_ARG, "tw_kernel_load_text: cx, name, text or out is NULL");
+    return load_text(cx, name, text, length, kernel, NULL, out);
 }
 
 tw_status tw_kernel_load(tw_context *cx, const char *path, const char *kernel, tw_kernel **out)
 {
+    static const dsl_reader files = {read_file, NULL};
+    const char *why = "";
     char *text = NULL;
     size_t length = 0;
 
     error_clear();
     if (!cx || !path || !out)
         return error_set(TW_E_ARG, "tw_kernel_load: cx, path or out is NULL");
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a FIFO's writer */
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
-    if (!f) {
-        int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return error_set(TW_E_IO, "%s: %s", path, strerror(why));
-    }
-    tw_status st = read_all(f, path, &text, &length);
-    fclose(f);
-    TRY(st);
-    st = tw_kernel_load_text(cx, path, text, length, kernel, out);
+    tw_status st = read_file(NULL, path, &text, &length, &why);
+    if (st != TW_OK)
+        return error_set(st, "%s: %s", path, why);
+    st = load_text(cx, path, text, length, kernel, &files, out);
     mem_free(text);
     return st;
 }

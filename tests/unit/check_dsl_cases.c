@@ -4,6 +4,7 @@
  * one, is the whole rendered output. tests/dsl/ok/NAME.tw   no errors; the IR of its kernels is
  * NAME.tir. docs/LANGUAGE.md       ```tw blocks compile, ```tw-error ID blocks give that error. A
  * block without a kernel is the body of one.
+ * What a text imports is in tests/dsl/lib.
  * `//! set D=64, T=f32` in a file gives compile-time values; others take their default, the first
  * of their set, f32, 64 or true. TW_BLESS=1 rewrites the expected files. */
 #include "compiler/base/guard.h"
@@ -173,13 +174,33 @@ static void lower_one(run *r, const kernel_source *s)
     ir_print(&r->ir, m, 0);
 }
 
+/* What a text imports is in tests/dsl/lib. */
+static tw_status read_import(void *user, const char *path, char **text, size_t *len,
+                             const char **why)
+{
+    char name[256];
+
+    (void)user;
+    snprintf(name, sizeof name, "tests/dsl/lib/%s", path);
+    char *read = read_whole(name);
+    *why = "there is no such file";
+    if (!read)
+        return TW_E_IO;
+    *text = mem_strdup(read);
+    *len = strlen(read);
+    free(read);
+    return *text ? TW_OK : TW_E_NOMEM;
+}
+
 static tw_status run_body(void *arg)
 {
+    static const dsl_reader reader = {read_import, NULL};
     run *r = arg;
 
     diag_init(&r->diags, &r->a);
     sb_init(&r->ir, &r->a);
-    tw_status st = dsl_load(r->name, r->text, strlen(r->text), &r->diags, &r->unit);
+    tw_status st =
+        dsl_load_from(&reader, r->name, r->text, strlen(r->text), &r->diags, &r->unit);
     ck_assert_int_eq(st == TW_OK, r->diags.errors == 0);
     for (size_t i = 0; st == TW_OK && i < dsl_kernel_count(r->unit); i++) {
         arena a;
