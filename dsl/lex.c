@@ -6,6 +6,7 @@
  */
 #include "dsl/lex.h"
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +129,19 @@ static char *without_separators(lexer *x, const char *from)
     return copy;
 }
 
-/* "12.5e3" -> "125e2": strtod would look for the decimal point of the application's locale. */
-static bool to_float(lexer *x, const char *text, double *f)
+/* Beyond any exponent that a text of SOURCE_MAX_BYTES can make up for by its digits. */
+#define EXPONENT_MAX (1 << 24)
+
+static long read_exponent(const char *text, char **stop)
+{
+    long e = strtol(text, stop, 10);
+
+    return e > EXPONENT_MAX ? EXPONENT_MAX : e < -EXPONENT_MAX ? -EXPONENT_MAX : e;
+}
+
+/* "12.5e3" -> "125e2": strtod would look for the decimal point of the application's locale.
+ * 0, ERANGE when no f64 is that large, else EINVAL. */
+static int to_float(lexer *x, const char *text, double *f)
 {
     char *digits = arena_alloc(x->a, strlen(text) + 1), *stop = NULL;
     size_t n = 0, after_point = 0;
@@ -144,15 +156,15 @@ static bool to_float(lexer *x, const char *text, double *f)
             digits[n++] = *at, after_point += points > 0;
     }
     if (*at == 'e' || *at == 'E') {
-        exponent = strtol(at + 1, &stop, 10);
+        exponent = read_exponent(at + 1, &stop);
         if (stop == at + 1 || is_letter(at[1]))
-            return false;
+            return EINVAL;
         at = stop;
     }
     if (points > 1 || *at != '\0')
-        return false;
+        return EINVAL;
     *f = strtod(arena_printf(x->a, "%se%ld", digits, exponent - (long)after_point), NULL);
-    return true;
+    return isinf(*f) ? ERANGE : 0;
 }
 
 /* 0 when text is an integer, ERANGE when it is one that i64 cannot hold, else EINVAL. */
@@ -178,11 +190,13 @@ static void lex_number(lexer *x)
     int error = EINVAL;
 
     if (text && is_float)
-        error = to_float(x, text, &t->value.f) ? 0 : EINVAL;
+        error = to_float(x, text, &t->value.f);
     else if (text)
         error = to_int(text, &t->value.i);
     if (error == ERANGE) {
-        diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "this integer does not fit i64");
+        diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from),
+                 is_float ? "this number is beyond the largest f64; write inf"
+                          : "this integer does not fit i64");
     } else if (error) {
         diag *d = diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from), "malformed number");
         diag_hint(x->diags, d,
@@ -240,8 +254,10 @@ void lex_text(token_list *out, arena *a, intern *names, const source *src, diag_
     *out = (token_list){0};
     if (src->len > SOURCE_MAX_BYTES) {
         diag_add(diags, DIAG_LIMIT, (span){src, 0, 0},
-                 "the text has %u bytes; at most %u are allowed", src->len, SOURCE_MAX_BYTES);
+                 "the text is longer than %u bytes", SOURCE_MAX_BYTES);
         x.at = x.end;
+    } else if (src->len >= 3 && memcmp(x.at, "\xef\xbb\xbf", 3) == 0) {
+        x.at += 3; /* the mark that some editors begin a file with */
     }
     while (x.at < x.end) {
         char c = *x.at;

@@ -2,7 +2,7 @@
 #include "compiler/base/mem.h"
 #include "dsl/lex.h"
 #include <check.h>
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 static arena a;
@@ -68,6 +68,8 @@ END_TEST
 
 START_TEST(words_are_names_or_reserved)
 {
+    ck_assert_str_eq(kinds_of("\xef\xbb\xbf" "fn a"), "fn name"); /* a byte order mark */
+    ck_assert_uint_eq(diags.errors, 0);
     ck_assert_str_eq(kinds_of("kernel kernels fn fnord in int"), "kernel name fn name in name");
     ck_assert_ptr_eq(only_token("BLOCK_M").value.name, intern_str(&names, "BLOCK_M"));
 }
@@ -86,12 +88,17 @@ START_TEST(numbers_have_their_values)
     ck_assert(only_token(".5").value.f == 0.5);
     ck_assert(only_token("5.").value.f == 5.0);
     ck_assert(only_token("4.9e-324").value.f == 4.9e-324);
-    ck_assert(only_token("1e999").value.f == (double)INFINITY);
+    ck_assert(only_token("1.7976931348623157e308").value.f == DBL_MAX);
+    ck_assert(only_token("1.5e-999").value.f == 0.0);
+    ck_assert(only_token("1.5e-99999999999999999999").value.f == 0.0);
+    ck_assert(only_token("0.0e99999999999999999999").value.f == 0.0);
 }
 END_TEST
 
 static const char *const malformed[] = {"9223372036854775808",
                                         "010",
+                                        "1e309",
+                                        "1.5e99999999999999999999",
                                         "0x",
                                         "0b2",
                                         "12abc",
