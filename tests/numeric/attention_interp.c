@@ -15,7 +15,7 @@ static void run(int i, bool f64, bool low)
     ck_assert(subject_open(&s, "interp", NULL, "attention_fwd", 1000 + (uint64_t)i));
     s.options.f64 = f64;
     s.options.running_max_low = low;
-    tables[i](&s, thin[i]);
+    tables[i](&s, num_thin(thin[i]));
     subject_close(&s);
 }
 

@@ -30,7 +30,7 @@ START_TEST(a_part_of_the_cases)
         return;
     s.options.running_max_low = device[d].low;
     s.type = types[type];
-    tables[table](&s, thin[table] * device[d].thin);
+    tables[table](&s, num_thin(thin[table] * device[d].thin));
     subject_close(&s);
 }
 END_TEST
