@@ -46,6 +46,8 @@ void help_overview(const cli *c, FILE *out)
         table_cell(&t, STYLE_PLAIN, "%s", v->summary);
     }
     table_print(&t, &c->term, out, 4);
+    heading(c, out, "Topics");
+    print_lines(out, "values, environment, exit-codes, FILE.tw: tilewright help values");
     heading(c, out, "Start with");
     print_lines(out,
                 "tilewright run kernels/vector_add.tw a=rand:f32[1000] b=rand:f32[1000] --check\n"
@@ -86,7 +88,8 @@ static void topic_values(const cli *c)
     table_print(&t, &c->term, stdout, 4);
     heading(c, stdout, "An output");
     print_lines(stdout,
-                "FILE.npy, which is written; its shape follows from the other arguments.\n"
+                "FILE.npy, which is written; its shape follows from the other arguments. Where it\n"
+                "does not: zeros:DTYPE[2,64], and --save=NAME=FILE to write it.\n"
                 "An inout tensor is given as an input; --save=NAME=FILE writes its result.");
     heading(c, stdout, "A number or a compile-time value");
     print_lines(stdout,

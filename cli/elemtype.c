@@ -149,6 +149,14 @@ static bool parse_bool(const char *text, void *out)
     return value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
 }
 
+/* Hexadecimal when it says so; a leading 0 does not mean octal. */
+static int base_of(const char *text)
+{
+    const char *digits = text + strspn(text, "+-");
+
+    return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+}
+
 /* Little endian: the low bytes come first. */
 static bool parse_int(const elemtype *e, const char *text, void *out)
 {
@@ -157,7 +165,8 @@ static bool parse_int(const elemtype *e, const char *text, void *out)
     char *end;
 
     errno = 0;
-    uint64_t value = is_signed ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+    uint64_t value = is_signed ? (uint64_t)strtoll(text, &end, base_of(text))
+                               : strtoull(text, &end, base_of(text));
     if (end == text || *end || errno || (!is_signed && strchr(text, '-')))
         return false;
     if (bits < 64) {

@@ -1,10 +1,12 @@
 #include "cli/cli.h"
 #include "cli/json.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- failures ---------------------------------------------------------------------------------
  */
@@ -229,8 +231,13 @@ static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
+    static const char text[] = "\ntilewright: stopping after this launch; again to end at once\n";
+    int kept = errno;
+
     (void)number;
     interrupted = 1;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    errno = kept;
 }
 
 static const int ends[] = {SIGINT, SIGTERM};

@@ -79,13 +79,15 @@ static int take_word(cli *c, problem *p, const char *word)
     if (*value == '\0')
         return cli_usage(c, "'%s' has no value", word);
     q->text = value;
-    if (q->info.kind != TW_PARAM_TENSOR || is_input(q))
-        return CLI_OK;
-    if (value_is_made(value))
-        return cli_usage(c, "'%s' is an output: give the .npy file to write, or leave it out",
-                         name);
-    q->save = value;
+    if (q->info.kind == TW_PARAM_TENSOR && !is_input(q) && !value_is_made(value))
+        q->save = value;
     return CLI_OK;
+}
+
+/* An output whose shape no other argument says. */
+static bool is_made_output(const parameter *q)
+{
+    return is_output(q) && !is_input(q) && q->text && value_is_made(q->text);
 }
 
 static int take_save(cli *c, problem *p, const char *word)
@@ -144,21 +146,26 @@ static int make_output(cli *c, problem *p, parameter *q)
     return tensor_allocate(c, q->info.name, &q->tensor, type, rank, dims);
 }
 
+static bool is_left_to_us(const parameter *q)
+{
+    return is_output(q) && !is_input(q) && !is_made_output(q);
+}
+
 /* Inputs and numbers first: they give the outputs their shapes. */
 static int make_arguments(cli *c, problem *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         parameter *q = &p->param[i];
-        if (is_input(q))
+        if (is_input(q) || is_made_output(q))
             CLI_TRY(make_input(c, p, q));
         else if (q->text && q->info.kind != TW_PARAM_TENSOR)
             p->arg[p->arg_count++] = TW_TEXT(q->info.name, q->text);
     }
     for (size_t i = 0; i < p->count; i++)
-        if (is_output(&p->param[i]) && !is_input(&p->param[i]))
+        if (is_left_to_us(&p->param[i]))
             CLI_TRY(make_output(c, p, &p->param[i]));
     for (size_t i = 0; i < p->count; i++)
-        if (is_output(&p->param[i]) && !is_input(&p->param[i]))
+        if (is_left_to_us(&p->param[i]))
             p->arg[p->arg_count++] = TW_TENSOR(p->param[i].info.name, &p->param[i].tensor.view);
     return CLI_OK;
 }

@@ -16,6 +16,6 @@ int main(void)
     if (tw_context_create(NULL, &cx) || tw_device_open(cx, "auto", &device) ||
         tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &kernel) ||
         tw_launch(kernel, device, NULL, args, 6))
-        return fputs(tw_last_error()->text, stderr), 1;
+        return fprintf(stderr, "%s\n", tw_last_error()->text), 1;
     printf("the last row of head 0 sees 512 keys: lse = %g\n", (double)lse[0][511]);
 }

@@ -51,7 +51,7 @@ expect 4 "no parameter 'd'" run "$add" "${ab[@]}" d=1
 expect 2 "'a' is given twice" run "$add" "${ab[@]}" a="$work/a.npy"
 expect 2 "NAME=VALUE was expected" run "$add" "${ab[@]}" c
 expect 2 "is a tune parameter" run "$add" "${ab[@]}" BLOCK=64
-expect 2 "'c' is an output" run "$add" "${ab[@]}" c=zeros:f32[8]
+expect 4 "'N' is 8 from dimension 0 of 'a', but 9 from" run "$add" "${ab[@]}" c=zeros:f32[9]
 expect 4 "'wide'" run "$root/kernels/attention_fwd.tw" q=zeros:f32[1,1,8,8] k=zeros:f32[1,1,8,8] \
     v=zeros:f32[1,1,8,8] scale=wide
 expect 4 "H % HK == 0" run "$root/kernels/attention_fwd.tw" q=zeros:f32[1,3,8,8] k=zeros:f32[1,2,8,8] \

@@ -3,6 +3,7 @@
 source tests/support/cli_test.bash
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$work/example.c"
 diff "$work/example.c" examples/attention.c >"$work/out" || complain "README's example differs"
+grep -qF 'gcc examples/attention.c' README.md || complain "README does not say how to compile it"
 expect 0 "lse = 6.23" "$TW_BUILD/bin/examples/attention" # log 512
 
 for page in README.md docs/*.md; do

@@ -7,6 +7,7 @@ expect 0 "tilewright $(sed -n 's/.*TW_VERSION_MAJOR \([0-9]*\)/\1/p' include/til
 expect 2 "Verbs" "$tw"
 [ ! -s "$work/out" ] || complain "usage errors belong on stderr"
 expect 0 "Verbs" "$tw" --help
+expect 0 "exit-codes" "$tw" --help
 for verb in run tune bench compile new cache device doctor help; do
     expect 0 "Examples" "$tw" help $verb
     cp "$work/out" "$work/help"

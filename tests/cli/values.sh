@@ -73,6 +73,22 @@ expect 0 '' scale x=f32:"$work/x.npy" by=1e-3
 expect 0 '' scale x="$work/x.npy" by=3 --save=x="$work/x.npy"
 same "$work/x.npy" '(100,)' '3 * i'
 
+# an output whose shape nothing else says
+cat >"$work/ramp.tw" <<'END'
+kernel ramp(out y: f32[N])
+grid (cdiv(N, 64))
+{
+    let at = program_id(0) * 64;
+    store(y[at :+ 64], cast(at + arange(64), f32));
+}
+END
+ramp() {
+    "$tw" run "$work/ramp.tw" --device="$device" --tune=never "$@"
+}
+expect 0 'PASS' ramp y=zeros:f32[100] --save=y="$work/y.npy" --check
+same "$work/y.npy" '(100,)' 'i'
+expect 4 "'N' of tensor 'y' is not known" ramp y="$work/y.npy"
+
 # one program of the grid, and the name of the kernel
 expect 0 '' "$tw" run "$work/scale.tw:scale" x="full:1:f32[130]" by=5 --save=x="$work/y.npy" \
     --device=interp --programs=1:1

@@ -138,6 +138,8 @@ START_TEST(elements_are_parsed_or_refused)
     ck_assert(parses(ELEM_U32, "0xffffffff", 4294967295.0));
     ck_assert(parses(ELEM_I64, "-9223372036854775808", -0x1p63));
     ck_assert(parses(ELEM_U64, "18446744073709551615", 0x1p64));
+    ck_assert(elemtype_parse(&elemtypes[ELEM_U8], "010", out) && out[0] == 10); /* not octal */
+    ck_assert(elemtype_parse(&elemtypes[ELEM_I8], "-0x10", out) && (signed char)out[0] == -16);
     ck_assert(!elemtype_parse(&elemtypes[ELEM_F32], "", out));
     ck_assert(!elemtype_parse(&elemtypes[ELEM_F32], "1x", out));
     ck_assert(!elemtype_parse(&elemtypes[ELEM_I1], "2", out));
