@@ -12,7 +12,7 @@ static const char *joined(arena *a, const char *from, const char *path)
     for (const char *at = whole; *at;) {
         size_t n = strcspn(at, "/");
         bool up = n == 2 && strncmp(at, "..", 2) == 0;
-        bool here = (n == 1 && *at == '.') || (n == 0 && end > whole);
+        bool here = (n == 1 && *at == '.') || (n == 0 && at > whole);
         char *last = end > whole ? end - 1 : whole; /* the slash that ends what is kept */
 
         while (last > whole && last[-1] != '/')
@@ -39,12 +39,13 @@ static bool has_path(const import_list *list, const char *path)
     return false;
 }
 
-tw_status imports_of(import_list *list, arena *a, const unit_ast *unit)
+tw_status imports_of(import_list *list, arena *a, const char *first, const unit_ast *unit)
 {
+    first = joined(a, "", first);
     for (uint32_t i = 0; i < unit->imports.n; i++) {
         const import_ast *from = &unit->imports.at[i];
-import one = {joined(a, unit->src->name, from->path), from->where };
-        if (!has_path(list, one.path))
+        import one = {joined(a, unit->src->name, from->path), from->where};
+        if (!has_path(list, one.path) && strcmp(one.path, first) != 0)
             vec_push(list, a, one);
     }
     return TW_OK;

@@ -12,8 +12,8 @@ typedef struct import {
 } import;
 typedef VEC(import) import_list;
 
-/* Adds what a parsed file imports. */
-tw_status imports_of(import_list *list, arena *a, const unit_ast *unit);
+/* Adds what a parsed file imports, but for the first file itself. */
+tw_status imports_of(import_list *list, arena *a, const char *first, const unit_ast *unit);
 /* Reads import i; the caller frees *text with mem_free. TW_E_SOURCE, reported, when it cannot. Not
  * under guard_run. */
 tw_status import_read(const dsl_reader *reader, const import_list *list, uint32_t i,

@@ -172,7 +172,7 @@ static tw_status parse_first(void *arg)
 
     intern_init(&l->u->names, &l->u->a);
     l->u->ast = parse_file(l);
-    return imports_of(&l->u->imports, &l->u->a, l->u->ast);
+    return imports_of(&l->u->imports, &l->u->a, l->u->sources.at[0]->name, l->u->ast);
 }
 
 /* What an imported file declares, but for its kernels, stands beside what is there. */
@@ -188,7 +188,7 @@ static tw_status parse_import(void *arg)
     }
     for (uint32_t i = 0; i < part->doubtful.n; i++)
         vec_push(&whole->doubtful, &l->u->a, part->doubtful.at[i]);
-    return imports_of(&l->u->imports, &l->u->a, part);
+    return imports_of(&l->u->imports, &l->u->a, l->u->sources.at[0]->name, part);
 }
 
 static tw_status read_imports(loading *l, const dsl_reader *reader)

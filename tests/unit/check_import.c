@@ -71,6 +71,7 @@ START_TEST(paths_are_seen_from_the_file)
         {"k.tw", "f.tw", "f.tw "},
         {"dir/k.tw", "f.tw", "dir/f.tw "},
         {"dir/k.tw", "./sub//f.tw", "dir/sub/f.tw "},
+        {"k.tw", ".//f.tw", "f.tw "},
         {"dir/sub/k.tw", "../f.tw", "dir/f.tw "},
         {"dir/k.tw", "../f.tw", "f.tw "},
         {"dir/k.tw", "../../f.tw", "../f.tw "},
@@ -105,6 +106,20 @@ START_TEST(each_file_once)
     ck_assert_str_eq(d.asked, "lib/a.tw lib/b.tw k.tw ");
     ck_assert_uint_eq(dsl_kernel_count(unit), 1);
     ck_assert_str_eq(dsl_kernel_name(unit, 0), "k");
+}
+END_TEST
+
+START_TEST(nor_the_first_file_again)
+{
+    static const fake file[] = {
+        {"lib/a.tw", "import \"../lib/main.tw\"; fn f(v) { return v + ONE; }"},
+    };
+    disk d = {file, 1, ""};
+
+    ck_assert_int_eq(
+        load(&d, "./lib/main.tw", "import \"a.tw\"; import \"main.tw\"; const ONE = 1; " KERNEL),
+        TW_OK);
+    ck_assert_str_eq(d.asked, "lib/a.tw ");
 }
 END_TEST
 
@@ -197,6 +212,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, paths_are_seen_from_the_file);
     tcase_add_test(t, each_file_once);
+    tcase_add_test(t, nor_the_first_file_again);
     tcase_add_test(t, a_text_without_a_reader_imports_nothing);
     tcase_add_test(t, only_so_many_files);
     tcase_add_test(t, out_of_memory_is_a_status);
