@@ -17,5 +17,8 @@ int main(void)
         tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &kernel) ||
         tw_launch(kernel, device, NULL, args, 6))
         return fprintf(stderr, "%s\n", tw_last_error()->text), 1;
+    tw_kernel_destroy(kernel);
+    tw_device_close(device);
+    tw_context_destroy(cx);
     printf("the last row of head 0 sees 512 keys: lse = %g\n", (double)lse[0][511]);
 }
