@@ -190,6 +190,22 @@ static bool place_all(elab *cx, place *p, const expr *e, uint32_t i)
     return true;
 }
 
+static bool place_indices(elab *cx, place *p, const expr *e, uint32_t i, ir_val v)
+{
+    ir_type t = ir_type_of(cx->b.fn, v);
+
+    p->index[i] = v;
+    p->extent[i] = t.shape[0];
+    if (t.dtype == DT_I32 && t.rank == 1)
+        return true;
+    diag *d = elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "%s is an i32 scalar or i32[n], not %s",
+                         axis_text(cx, p->tensor, i), elab_type_text(cx, t));
+    if (t.dtype == DT_I32)
+        diag_hint(cx->diags, d, "write reshape(%s, n), and reshape what is loaded",
+                  ast_source_text(e, cx->diags->a, 40));
+    return false;
+}
+
 static bool place_item(elab *cx, place *p, const expr *e, uint32_t i)
 {
     if (e->kind == EXPR_SPAN)
@@ -204,10 +220,8 @@ static bool place_item(elab *cx, place *p, const expr *e, uint32_t i)
         return false;
     }
     value v = elab_expr(cx, e);
-    if (v.kind == VAL_RUN && val_run_type(cx, &v).kind == TYPE_TILE) {
-        elab_error(cx, DIAG_UNSUPPORTED, e->where, "a tile of indices is not supported yet");
-        return false;
-    }
+    if (v.kind == VAL_RUN && val_run_type(cx, &v).kind == TYPE_TILE)
+        return place_indices(cx, p, e, i, v.as.run);
     p->index[i] = elab_need_index(cx, &v, e, axis_text(cx, p->tensor, i));
     return p->index[i] != 0;
 }

@@ -271,10 +271,10 @@ static tw_status status_of(const diag_list *diags)
             continue;
         if (d->id == DIAG_BAD_BINDING)
             return TW_E_ARG;
-        if (d->id != DIAG_LIMIT && d->id != DIAG_UNSUPPORTED)
+        if (d->id != DIAG_LIMIT)
             st = TW_E_SOURCE;
         else if (st != TW_E_SOURCE)
-            st = d->id == DIAG_LIMIT ? TW_E_LIMIT : TW_E_UNSUPPORTED;
+            st = TW_E_LIMIT;
     }
     return st;
 }

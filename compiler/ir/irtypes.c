@@ -306,6 +306,12 @@ static bool reduce(const typing *t, bool is_sum)
 
 /* ---- memory ---- */
 
+static bool is_index(ir_type t, int64_t extent)
+{
+    return is_scalar(t, DT_I32) ||
+           (t.kind == TYPE_TILE && t.dtype == DT_I32 && t.rank == 1 && t.shape[0] == extent);
+}
+
 /* The type of what a load reads or a store writes, from view, indices and extents. */
 static bool slice(const typing *t, int nindex, ir_type *out)
 {
@@ -318,8 +324,9 @@ static bool slice(const typing *t, int nindex, ir_type *out)
         return refuse(t, "there is one index and one extent for each dimension of the view");
     for (int i = 0; i < view.rank; i++) {
         int64_t extent = t->attrs[0].ints.at[i];
-        if (!is_scalar(arg_type(t, 1 + i), DT_I32))
-            return refuse(t, "indices are i32 scalars");
+        if (!is_index(arg_type(t, 1 + i), extent))
+            return refuse(t,
+                          "indices are i32 scalars, or i32 tiles of one dimension and its extent");
         if (extent < 0 || extent > TILE_MAX_ELEMENTS || (extent && res.rank == TILE_MAX_RANK))
             return refuse(t, "extents are 0 or a tile's, at most 4 of them above 0");
         if (extent)

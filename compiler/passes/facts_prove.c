@@ -616,6 +616,8 @@ static bool extent_form(const facts *f, int32_t dim, form *out)
 bool facts_inside(const facts *f, const ir_op *access, int d, int64_t n)
 {
     const ir_value *view = ir_value_of(f->fn, access->args[0]);
+    ir_type index = ir_type_of(f->fn, access->args[1 + d]);
+    const ir_type *shape = index.kind == TYPE_TILE ? &index : NULL;
     form first, extent, zero = form_const(0), below;
 
     if (view->block != f->fn->body ||
@@ -624,6 +626,6 @@ bool facts_inside(const facts *f, const ir_op *access, int d, int64_t n)
         !form_combine(&below, -1, &first, 0, &zero) ||
         !form_combine(&first, 1, &first, -1, &extent) || !form_add_const(&first, n))
         return false;
-    return prove_not_positive(f, &below, NULL, access) &&
-           prove_not_positive(f, &first, NULL, access);
+    return prove_not_positive(f, &below, shape, access) &&
+           prove_not_positive(f, &first, shape, access);
 }

@@ -53,7 +53,8 @@ static void mark_inside(proving *p, ir_op *op)
     const ir_attr extent = op->attr[0];
 
     for (uint32_t d = 0; d < extent.ints.n; d++) {
-        int64_t n = extent.ints.at[d] ? extent.ints.at[d] : 1;
+        bool gathered = ir_type_of(p->fn, op->args[1 + d]).kind == TYPE_TILE;
+        int64_t n = extent.ints.at[d] && !gathered ? extent.ints.at[d] : 1;
         if ((op->attr[1].i >> d & 1) || !facts_inside(p->f, op, (int)d, n))
             continue;
         op->attr[1].i |= (int64_t)1 << d;

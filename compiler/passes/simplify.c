@@ -122,6 +122,7 @@ static void simplify_block(simplifier *s, ir_block *blk)
 
     for (ir_op *op = blk->first; op; op = next) {
         rename_args(&s->to, op);
+        simplify_indices(s, op);
         ir_op *inlined = simplify_control(s, op);
         next = inlined ? inlined : op->next;
         if (inlined)

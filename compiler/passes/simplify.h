@@ -18,6 +18,8 @@ ir_val simplify_integer(simplifier *s, ir_op *op); /* simplify_integer.c: intege
 ir_val simplify_float(simplifier *s, ir_op *op);   /* simplify_float.c */
 ir_val simplify_choice(simplifier *s, ir_op *op); /* simplify_choice.c: where, casts, comparisons */
 ir_val simplify_shape(simplifier *s, ir_op *op);  /* simplify_shape.c */
+/* simplify_index.c: of a load or store, in place. */
+void simplify_indices(simplifier *s, ir_op *op);
 /* simplify_control.c: the op to go on with when op is gone (inlined or removed), else NULL. */
 ir_op *simplify_control(simplifier *s, ir_op *op);
 

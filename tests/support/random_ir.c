@@ -221,12 +221,22 @@ static int32_t some_extent(gen *g)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* A tile of n indices, mostly inside of a tensor. */
+static ir_val some_indices(gen *g, int32_t n)
+{
+    ir_val v = chance(g, 60) ? pick(g, TYPE_TILE, DT_I32, 1) : 0;
+
+    if (!v || type_of(g, v).shape[0] != n)
+        return ir_arange(&g->b, (int64_t)draw(g, 20) - 3, n);
+    return chance(g, 70) ? ir_binary(&g->b, OP_AND, v, constant_like(g, v, 31)) : v;
+}
+
 static ir_val load_of(gen *g, int t, const int32_t *extent)
 {
     ir_val index[3];
 
     for (int d = 0; d < g->t[t].rank; d++)
-        index[d] = some_index(g);
+        index[d] = extent[d] && chance(g, 12) ? some_indices(g, extent[d]) : some_index(g);
     ir_val v = ir_load(&g->b, ir_param_value(g->b.fn, t), index, extent);
     keep(g, v, 4096.0);
     return v;

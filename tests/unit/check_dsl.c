@@ -174,7 +174,6 @@ static const struct {
     {"kernel k(x: f32[N]) grid (N) { let a = 1 }", TW_E_SOURCE, TW_OK},
     {"kernel k(x: f32[N]) grid (N) { let a = x + 1.0; }", TW_OK, TW_E_SOURCE},
     {"kernel k(x: f32[N]) grid (N) { let a = zeros(f32[2048, 2048]); }", TW_OK, TW_E_LIMIT},
-    {"kernel k(x: f32[N]) grid (N) { let t = load(x[arange(4)]); }", TW_OK, TW_E_UNSUPPORTED},
     {"kernel k[B: bool](x: f32[N]) require !B grid (N) { }", TW_OK, TW_E_ARG},
     {"", TW_OK, TW_OK},
 };

@@ -96,8 +96,10 @@ static LLVMValueRef origin_of(cpu_emit *e, const ir_op *op)
 
     if (p)
         return p;
-    for (int d = 0; d < (int)op->attr[0].ints.n; d++)
-        offset = cpu_add(e, offset, cpu_mul(e, start_of(e, op, d), view->stride[d], 0), 0);
+    for (int d = 0; d < (int)op->attr[0].ints.n; d++) {
+        if (!cpu_is_gathered(e->fn, op, d))
+            offset = cpu_add(e, offset, cpu_mul(e, start_of(e, op, d), view->stride[d], 0), 0);
+    }
     p = step_address(e, element_type(e, op), view->base, offset, 0);
     cpu_note(e, CPU_TAG_ORIGIN, op, NULL, p, 0);
     return p;
@@ -144,6 +146,31 @@ static LLVMValueRef outer_inside(cpu_emit *e, const ir_op *op)
     return c;
 }
 
+/* The indices that a tile gives along tile dimension t: a vector where that lies in the lanes. */
+static cpu_got given_index(cpu_emit *e, const ir_op *op, const cpu_at *at, int t)
+{
+    cpu_at in = {.i = {at->i[t]}, .lane = at->lane == t ? 0 : -1};
+
+    return cpu_eval(e, op->args[1 + cpu_view_dim(op, t)], &in);
+}
+
+/* Where element at lies along tile dimension t, not the lane's, from the slice's first element or,
+ * where a tile gives the indices, from the tensor's. */
+static cpu_index place_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int t)
+{
+    if (!cpu_is_gathered(e->fn, op, cpu_view_dim(op, t)))
+        return at->i[t];
+    cpu_got got = given_index(e, op, at, t);
+    LLVMValueRef wide = cpu_known(e, CPU_TAG_SEXT, got.v, NULL, got.depth);
+    if (!wide) {
+        cpu_hoist(e, got.depth);
+        wide = LLVMBuildSExt(e->cx->b, got.v, e->cx->i64, "");
+        cpu_home(e);
+        cpu_note(e, CPU_TAG_SEXT, got.v, NULL, wide, got.depth);
+    }
+    return (cpu_index){wide, 0, got.depth};
+}
+
 /* Are all dimensions but the lane's in bounds? NULL: proved. */
 static LLVMValueRef rows_inside(cpu_emit *e, const ir_op *op, const cpu_at *at)
 {
@@ -154,8 +181,11 @@ static LLVMValueRef rows_inside(cpu_emit *e, const ir_op *op, const cpu_at *at)
         int d = cpu_view_dim(op, t);
         if (t == at->lane || proved_inside(op, d))
             continue;
-        int own = at->i[t].base ? at->i[t].depth : 0;
-        LLVMValueRef x = cpu_add(e, start_of(e, op, d), cpu_index_value(e, at->i[t]), own);
+        cpu_index i = place_along(e, op, at, t);
+        int own = i.base ? i.depth : 0;
+        LLVMValueRef x = cpu_index_value(e, i);
+        if (!cpu_is_gathered(e->fn, op, d))
+            x = cpu_add(e, start_of(e, op, d), x, own);
         depth = own > depth ? own : depth;
         c = both(e, c, below(e, x, view_of(e, op)->extent[d], own), depth);
     }
@@ -219,9 +249,34 @@ static LLVMValueRef between(cpu_emit *e, LLVMValueRef iota, LLVMValueRef begin, 
     return LLVMBuildICmp(b, LLVMIntULT, at, ll_splat(e->cx, n, e->isa->lanes), "");
 }
 
+/* mask_of where a tile gives the lanes' indices: those below the extent, one unsigned comparison. */
+static LLVMValueRef given_mask(cpu_emit *e, const ir_op *op, const cpu_at *at, int limit,
+                               int *depth)
+{
+    int d = cpu_view_dim(op, at->lane), lanes = e->isa->lanes;
+    LLVMValueRef rows = rows_inside(e, op, at);
+    cpu_got got = given_index(e, op, at, at->lane);
+    LLVMValueRef index = cpu_vector(e, got), extent = view_of(e, op)->extent[d];
+
+    *depth = cpu_at_depth(at, slice_type(e, op).rank);
+    *depth = got.depth > *depth ? got.depth : *depth;
+    cpu_hoist(e, *depth);
+    if (limit < lanes)
+        index = ll_select(e->cx, ll_first_lanes(e->cx, limit, lanes), index,
+                          LLVMConstAllOnes(LLVMTypeOf(index)));
+    extent = LLVMBuildTrunc(e->cx->b, extent, e->cx->i32, "");
+    if (rows)
+        extent = ll_select(e->cx, rows, extent, ll_int(e->cx->i32, 0));
+    index = LLVMBuildICmp(e->cx->b, LLVMIntULT, index, ll_splat(e->cx, extent, lanes), "");
+    cpu_home(e);
+    return index;
+}
+
 /* Which lanes may be accessed; NULL: all. *depth: where the mask is known. */
 static LLVMValueRef mask_of(cpu_emit *e, const ir_op *op, const cpu_at *at, int limit, int *depth)
 {
+    if (cpu_is_gathered(e->fn, op, cpu_view_dim(op, at->lane)))
+        return given_mask(e, op, at, limit, depth);
     int lanes = e->isa->lanes;
     LLVMValueRef rows = rows_inside(e, op, at), iota = ll_iota(e->cx, 0, lanes), mask;
     stretch s = lanes_inside(e, op, at, limit);
@@ -250,8 +305,11 @@ static LLVMValueRef address_of(cpu_emit *e, const ir_op *op, const cpu_at *at, i
     int rank = slice_type(e, op).rank;
     cpu_term t[TILE_MAX_RANK];
 
-    for (int d = 0; d < rank; d++)
-        t[d] = (cpu_term){at->i[d], view_of(e, op)->stride[cpu_view_dim(op, d)]};
+    for (int d = 0; d < rank; d++) {
+        bool in_lanes = d == at->lane && cpu_is_gathered(e->fn, op, cpu_view_dim(op, d));
+        t[d].i = in_lanes ? (cpu_index){0} : place_along(e, op, at, d);
+        t[d].stride = view_of(e, op)->stride[cpu_view_dim(op, d)];
+    }
     return cpu_address(e, element_type(e, op), origin_of(e, op), t, rank, depth);
 }
 
@@ -301,13 +359,14 @@ static cpu_got load_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int li
 /* Pointers to the lanes' elements. */
 static LLVMValueRef lane_pointers(cpu_emit *e, const ir_op *op, const cpu_at *at, int depth)
 {
-    int lanes = e->isa->lanes;
-    LLVMValueRef p = address_of(e, op, at, depth);
-    LLVMValueRef stride = view_of(e, op)->stride[cpu_view_dim(op, at->lane)];
+    int lanes = e->isa->lanes, d = cpu_view_dim(op, at->lane);
+    LLVMValueRef p = address_of(e, op, at, depth), lane = ll_iota(e->cx, 0, lanes);
+    LLVMValueRef stride = view_of(e, op)->stride[d];
 
+    if (cpu_is_gathered(e->fn, op, d))
+        lane = cpu_vector(e, given_index(e, op, at, at->lane));
     cpu_hoist(e, depth);
-    LLVMValueRef lane =
-        LLVMBuildZExt(e->cx->b, ll_iota(e->cx, 0, lanes), ll_lanes(e->cx->i64, lanes), "");
+    lane = LLVMBuildSExt(e->cx->b, lane, ll_lanes(e->cx->i64, lanes), "");
     lane = LLVMBuildMul(e->cx->b, lane, ll_splat(e->cx, stride, lanes), "");
     p = ll_gep(e->cx, element_type(e, op), p, lane);
     cpu_home(e);

@@ -97,12 +97,17 @@ int cpu_view_dim(const ir_op *op, int d)
     return 0;
 }
 
+bool cpu_is_gathered(const ir_fn *fn, const ir_op *op, int d)
+{
+    return ir_type_of(fn, op->args[1 + d]).kind == TYPE_TILE;
+}
+
 int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op)
 {
     const ir_param *param = &p->fn->params.at[cpu_view_param(p, op->args[0])];
     int last = (int)op->attr[0].ints.n - 1, n = 0;
 
-    if (!param->unit_inner || !op->attr[0].ints.at[last])
+    if (!param->unit_inner || !op->attr[0].ints.at[last] || cpu_is_gathered(p->fn, op, last))
         return -1;
     for (int i = 0; i < last; i++)
         n += op->attr[0].ints.at[i] != 0;
@@ -114,7 +119,13 @@ bool cpu_may_be_direct(const cpu_plan *p, ir_val v)
     const ir_op *def = ir_def(p->fn, v);
     enum dtype t = (enum dtype)ir_type_of(p->fn, v).dtype;
 
-    return def && def->code == OP_LOAD && cpu_held(t) == t;
+    if (!def || def->code != OP_LOAD || cpu_held(t) != t)
+        return false;
+    for (int d = 0; d < (int)def->attr[0].ints.n; d++) {
+        if (cpu_is_gathered(p->fn, def, d))
+            return false;
+    }
+    return true;
 }
 
 int cpu_dot_vector(const cpu_plan *p, const ir_op *dot)
@@ -182,14 +193,27 @@ static void leaf(const walk *w, ir_val v, const int8_t *dim, bool scalar_operand
 
 static const int8_t nowhere[TILE_MAX_RANK] = {-1, -1, -1, -1};
 
+/* The indices of a load or store whose tile has these dimensions. */
+static void visit_indices(const walk *w, const ir_op *op, const int8_t *dim)
+{
+    int at = 0;
+
+    for (int d = 0; d < (int)op->attr[0].ints.n; d++) {
+        int8_t along[TILE_MAX_RANK] = {-1, -1, -1, -1};
+        if (cpu_is_gathered(w->p->fn, op, d))
+            along[0] = dim[at];
+        visit(w, op->args[1 + d], along);
+        at += op->attr[0].ints.at[d] != 0;
+    }
+}
+
 static void visit_load(const walk *w, const ir_op *op, const int8_t *dim)
 {
     cpu_leaf l = {.v = op->res, .load = op};
 
     memcpy(l.dim, dim, sizeof l.dim);
     w->fn(w->arg, &l);
-    for (int i = 1; i < op->nargs; i++)
-        visit(w, op->args[i], nowhere);
+    visit_indices(w, op, dim);
 }
 
 static void visit_view(const walk *w, const ir_op *op, const int8_t *dim)
@@ -308,8 +332,7 @@ void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
         return;
     case ITEM_STORE:
         visit(&w, item->v, identity);
-        for (int i = 1; i + 1 < item->op->nargs; i++)
-            visit(&w, item->op->args[i], nowhere);
+        visit_indices(&w, item->op, identity);
         return;
     case ITEM_DOT:
         vector = cpu_dot_vector(p, item->op);

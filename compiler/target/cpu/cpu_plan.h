@@ -165,6 +165,8 @@ int cpu_effective_rank(ir_type t);
 int cpu_view_param(const cpu_plan *p, ir_val view);
 /* The dimension of the view that tile dimension d of a load or store walks. */
 int cpu_view_dim(const ir_op *op, int d);
+/* Does a tile give the indices along dimension d of the view? */
+bool cpu_is_gathered(const ir_fn *fn, const ir_op *op, int d);
 /* The tile dimension whose elements lie next to each other in the tensor; -1 when unknown. */
 int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op);
 /* Could dots read v one element at a time where it lies? */

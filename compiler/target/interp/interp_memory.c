@@ -4,8 +4,9 @@
 /* ---- slices ---- */
 
 /* The part of a tensor that an access names, with leading extents of 1 up to rank 4. Elements
- * lo..hi - 1 of each extent are inside the tensor. Offsets are unsigned: the one of a first element
- * that is far outside may wrap, and comes back when an element inside is counted from it. */
+ * lo..hi - 1 of each extent are inside the tensor; where a tile gives the indices, those in 0..all
+ * - 1 are. Offsets are unsigned: the one of a first element that is far outside may wrap, and comes
+ * back when an element inside is counted from it. */
 typedef struct slice {
     unsigned char *base;
     enum dtype dtype;
@@ -13,6 +14,8 @@ typedef struct slice {
     uint64_t offset; /* in bytes, of the first element */
     uint64_t stride[TILE_MAX_RANK];
     int64_t n[TILE_MAX_RANK], lo[TILE_MAX_RANK], hi[TILE_MAX_RANK];
+    const ir_scalar *index[TILE_MAX_RANK]; /* a tile of indices, or NULL */
+    int64_t all[TILE_MAX_RANK];
 } slice;
 
 static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
@@ -20,10 +23,33 @@ static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
+/* The same for indices that a tile gives. */
+static bool add_indices(interp_agent *ag, const ir_op *op, const interp_view *view, uint32_t d,
+                        slice *s, int *at)
+{
+    const ir_scalar *index = cells_of(ag, op->args[1 + d]);
+    int64_t n = op->attr[0].ints.at[d], all = view->extent[d];
+
+    for (int64_t i = 0; i < n && (op->attr[1].i >> d & 1); i++) {
+        if (index[i].i < 0 || index[i].i >= all)
+            return interp_fail(ag, TW_E_INTERNAL, op,
+                               "%s: dimension %u was proved inside, but %lld is not in 0..%lld",
+                               op_info(op->code)->name, d, (long long)index[i].i,
+                               (long long)all - 1);
+    }
+    s->n[*at] = s->hi[*at] = n;
+    s->stride[*at] = (uint64_t)view->stride[d] * (uint64_t)dtype_bytes(s->dtype);
+    s->index[*at] = index;
+    s->all[(*at)++] = all;
+    return true;
+}
+
 /* Adds dimension d of the view; *at is the next free extent of the slice. */
 static bool add_dimension(interp_agent *ag, const ir_op *op, const interp_view *view, uint32_t d,
                           slice *s, int *at)
 {
+    if (type_of(ag, op->args[1 + d]).kind == TYPE_TILE)
+        return add_indices(ag, op, view, d, s, at);
     int64_t first = cells_of(ag, op->args[1 + d])->i;
     int64_t n = op->attr[0].ints.at[d], all = view->extent[d], count = n ? n : 1;
     uint64_t stride = (uint64_t)view->stride[d] * (uint64_t)dtype_bytes(s->dtype);
@@ -63,6 +89,17 @@ static bool slice_make(interp_agent *ag, const ir_op *op, slice *s)
     return true;
 }
 
+/* Adds what element i of extent d lies away from the first; false when it is outside. */
+static bool step(const slice *s, int d, int64_t i, uint64_t *offset)
+{
+    int64_t by = s->index[d] ? s->index[d][i].i : i;
+
+    if (s->index[d] ? by < 0 || by >= s->all[d] : i < s->lo[d] || i >= s->hi[d])
+        return false;
+    *offset += (uint64_t)by * s->stride[d];
+    return true;
+}
+
 /* A row of the slice, along its last extent. */
 typedef struct slice_row {
     uint64_t offset; /* of the row's element 0 */
@@ -77,11 +114,8 @@ static bool row_at(const slice *s, int64_t row, slice_row *r)
     r->offset = s->offset;
     r->cell = row * s->n[TILE_MAX_RANK - 1];
     for (int d = TILE_MAX_RANK - 2; d >= 0; d--) {
-        int64_t i = rest % s->n[d];
-
-        if (i < s->lo[d] || i >= s->hi[d])
+        if (!step(s, d, rest % s->n[d], &r->offset))
             return false;
-        r->offset += (uint64_t)i * s->stride[d];
         rest /= s->n[d];
     }
     return !s->outside;
@@ -92,9 +126,10 @@ static void load_row(const slice *s, slice_row r, ir_scalar *out)
     const int last = TILE_MAX_RANK - 1;
 
     for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
-        uint64_t offset = r.offset + (uint64_t)i * s->stride[last];
+        uint64_t offset = r.offset;
 
-        out[r.cell + i] = element_read(s->dtype, s->base + (int64_t)offset);
+        if (step(s, last, i, &offset))
+            out[r.cell + i] = element_read(s->dtype, s->base + (int64_t)offset);
     }
 }
 
@@ -103,9 +138,10 @@ static void store_row(const slice *s, slice_row r, const ir_scalar *in)
     const int last = TILE_MAX_RANK - 1;
 
     for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
-        uint64_t offset = r.offset + (uint64_t)i * s->stride[last];
+        uint64_t offset = r.offset;
 
-        element_write(s->dtype, s->base + (int64_t)offset, in[r.cell + i]);
+        if (step(s, last, i, &offset))
+            element_write(s->dtype, s->base + (int64_t)offset, in[r.cell + i]);
     }
 }
 
