@@ -4,6 +4,7 @@
 #include "compiler/ir/tirsource.h"
 #include "dsl/dsl.h"
 #include "runtime/kernel_info.h"
+#include "runtime/resolve.h"
 #include "runtime/spec.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,32 @@ static tw_status check_limits(const kernel_sig *sig)
     return TW_OK;
 }
 
+/* In the text of a configuration a name is found, and means one thing. */
+static tw_status check_tune_name(const kernel_sig *sig, const char *name)
+{
+    const size_t most = sizeof((text_pair){0}.name) - 1;
+
+    if (strlen(name) > most)
+        return error_diag(TW_E_LIMIT, DIAG_LIMIT, NULL,
+                          "tune parameter '%.20s...' of kernel '%s' has a name of more than %zu "
+                          "characters",
+                          name, sig->name, most);
+    for (size_t t = 0; t < target_count(); t++)
+        if (target_sched(target_at(t), name))
+            return error_diag(TW_E_SOURCE, DIAG_BAD_SIGNATURE, "give it another name",
+                              "tune parameter '%s' of kernel '%s' has the name of a schedule "
+                              "parameter of target '%s'",
+                              name, sig->name, target_at(t)->name);
+    return TW_OK;
+}
+
+static tw_status check_tune_names(const kernel_sig *sig)
+{
+    for (uint32_t i = 0; i < sig->ntunes; i++)
+        TRY(check_tune_name(sig, sig->tune[i].name));
+    return TW_OK;
+}
+
 static tw_status describe_guarded(void *arg)
 {
     load_job *j = arg;
@@ -121,6 +148,7 @@ static tw_status load(load_job *j, tw_status (*find)(load_job *))
     if (st != TW_OK)
         return j->diags.errors > 0 ? error_set_diags(st, &j->diags) : error_thrown(st);
     TRY(check_limits(&j->k->source->sig));
+    TRY(check_tune_names(&j->k->source->sig));
     return error_thrown(guard_run(describe_guarded, j));
 }
 

@@ -203,6 +203,10 @@ START_TEST(loading_fails_with_reasons)
     static const char two[] = "kernel a[T: float](x: T[N]) grid (1) {}\n"
                               "kernel b[T: float](x: T[N]) grid (1) {}\n";
     static const char wrong[] = "kernel a(x: f32[N]) grid (cdiv(N, 4)) { let y = z; }\n";
+    static const char taken[] = "kernel a(x: f32[N]) tune threads in {1, 2} grid (1) {}\n";
+    static const char lengthy[] =
+        "kernel a(x: f32[N]) tune "
+        "B1234567890123456789012345678901234567890123456789012345678901234 in {1} grid (1) {}\n";
     tw_kernel *k = NULL;
 
     FAILS(tw_kernel_load(cx, "kernels/none.tw", NULL, &k), TW_E_IO, "kernels/none.tw");
@@ -218,6 +222,10 @@ START_TEST(loading_fails_with_reasons)
     ck_assert(tw_last_error()->diagnostics[0].line == 1);
     FAILS(tw_kernel_load_text(cx, "bad.tir", wrong, strlen(wrong), NULL, &k), TW_E_SOURCE,
           "bad.tir:1:");
+    FAILS(tw_kernel_load_text(cx, "taken.tw", taken, strlen(taken), NULL, &k), TW_E_SOURCE,
+          "'threads' of kernel 'a' has the name of a schedule parameter of target 'cpu-");
+    FAILS(tw_kernel_load_text(cx, "lengthy.tw", lengthy, strlen(lengthy), NULL, &k), TW_E_LIMIT,
+          "more than 63 characters");
     ck_assert_ptr_null(k);
 }
 END_TEST
