@@ -192,48 +192,6 @@ value elab_shape(elab *cx, const expr *e, value *v)
     return id == BUILTIN_TRANS ? elab_trans(cx, e, v) : elab_reshape(cx, e, v);
 }
 
-/* ---- max, min, sum ---- */
-
-static void hint_elementwise(elab *cx, diag *d, const expr *e)
-{
-    int id = e->a->decl->id;
-
-    if (id == BUILTIN_SUM)
-        return;
-    diag_hint(cx->diags, d, "%s(x, axis) reduces a tile; of two values: %s(a, b)", e->a->lit.name,
-              id == BUILTIN_MAX ? "maximum" : "minimum");
-}
-
-value elab_reduce(elab *cx, const expr *e, value *v)
-{
-    int id = e->a->decl->id;
-    const char *user = arena_printf(cx->a, "'%s'", e->a->lit.name);
-    int64_t axis = 0;
-
-    if (!val_is_number(&v[0]) || v[0].kind == VAL_CONST ||
-        val_run_type(cx, &v[0]).kind != TYPE_TILE || v[1].kind == VAL_RUN) {
-        diag *d =
-            elab_error(cx, DIAG_BAD_OPERAND, e->where, "%s takes a tile and an axis, not %s and %s",
-                       user, val_text(cx, &v[0]), val_text(cx, &v[1]));
-        hint_elementwise(cx, d, e);
-        return val_bad();
-    }
-    ir_type t = val_run_type(cx, &v[0]);
-    if (!elab_need_int(cx, &v[1], e->list.at[1], arena_printf(cx->a, "the axis of %s", user), 0,
-                       t.rank - 1, &axis))
-        return val_bad();
-    if (t.dtype == DT_I1 && id != BUILTIN_SUM) {
-        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->list.at[0]->where, "%s takes numbers, not %s",
-                             user, val_text(cx, &v[0]));
-        diag_hint(cx->diags, d, "any: sum(x, axis) > 0; all: sum(x, axis) == n");
-        return val_bad();
-    }
-    enum ir_opcode code = id == BUILTIN_MAX   ? OP_REDUCE_MAX
-                          : id == BUILTIN_MIN ? OP_REDUCE_MIN
-                                              : OP_REDUCE_SUM;
-    return val_run(ir_reduce(&cx->b, code, v[0].as.run, (int)axis));
-}
-
 /* ---- dot ---- */
 
 /* Products of wider integers do not belong in an accumulator of 32 bits. */

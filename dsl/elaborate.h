@@ -152,7 +152,8 @@ value elab_logic(elab *cx, const expr *e);
 
 value elab_call(elab *cx, const expr *e);
 
-/* ---- elab_math.c, elab_tile.c: built-ins; arguments are evaluated, v[0] is the first ---- */
+/* ---- elab_math.c, elab_tile.c, elab_reduce.c: built-ins; arguments are evaluated, v[0] is the
+ * first ---- */
 
 value elab_elementwise(elab *cx, const expr *e, value *v);
 value elab_special(elab *cx, const expr *e, value *v);

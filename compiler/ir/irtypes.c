@@ -304,6 +304,18 @@ static bool reduce(const typing *t, bool is_sum)
     return give(t, y.rank ? y : type_scalar(y.dtype));
 }
 
+static bool scan(const typing *t, bool is_sum)
+{
+    ir_type x = arg_type(t, 0);
+    int64_t axis = t->attrs[0].i;
+
+    if (x.kind != TYPE_TILE || (x.dtype == DT_I1 && !is_sum))
+        return refuse(t, "a scan takes a tile of numbers (a sum also of i1)");
+    if (axis < 0 || axis >= x.rank)
+        return refuse(t, "the axis is one of the tile's");
+    return give(t, type_with_dtype(x, dtype_sum((enum dtype)x.dtype)));
+}
+
 /* ---- memory ---- */
 
 static bool is_index(ir_type t, int64_t extent)
@@ -457,6 +469,10 @@ static bool result_of(const typing *t, enum ir_opcode code)
         return reduce(t, false);
     case OP_REDUCE_SUM:
         return reduce(t, true);
+    case OP_SCAN_SUM:
+        return scan(t, true);
+    case OP_SCAN_PROD:
+        return scan(t, false);
     case OP_LOAD:
         return load(t);
     case OP_STORE:

@@ -106,6 +106,121 @@ START_TEST(reductions)
 }
 END_TEST
 
+/* The running sums and products of a tile along both axes, and where its rows and columns are
+ * largest. Products of at most 13 factors up to 3, so that f32 holds them all. */
+enum { SIDE = 13 };
+
+static num_value times(const num_dtype *k, num_value a, num_value b)
+{
+    return k->is_float ? (num_value){.f = a.f * b.f} : (num_value){.i = a.i * b.i};
+}
+
+/* What the result's dtype holds of an exact value. */
+static num_value kept(const num_dtype *to, num_value v)
+{
+    return to->is_float ? (num_value){.f = num_round(to, v.f)}
+                        : (num_value){.i = num_wrap(to, v.i)};
+}
+
+/* op(axis) of the element in line at place at: 0 sum, 1 product; the index of the largest. */
+static int check_line(const num_dtype *k, const char *x, const char *s, const char *p,
+                      const char *arg, int line, int axis)
+{
+    const num_dtype *to = sum_kind(k);
+    num_value sum = {0}, product = {0}, most = {0};
+    int bad = 0, best = 0;
+
+    for (int i = 0; i < SIDE; i++) {
+        int at = axis ? line * SIDE + i : i * SIDE + line;
+        num_value v = num_get(k, x, at);
+        sum = i ? plus(k, sum, v) : v;
+        product = i ? times(k, product, v) : v;
+        if (i == 0 || above(k, v, most)) {
+            most = v;
+            best = i;
+        }
+        bad += !same(to, num_get(to, s, at), kept(to, sum));
+        bad += !same(to, num_get(to, p, at), kept(to, product));
+    }
+    return bad + (num_get(num_dtype_named("i32"), arg, line).i != best);
+}
+
+static int check_scans(num_device *d, num_random *r, const num_dtype *k, int axis)
+{
+    char x[SIDE * SIDE * 8], s[SIDE * SIDE * 8], p[SIDE * SIDE * 8], arg[SIDE * 4], source[512];
+    int64_t shape[] = {SIDE, SIDE}, side = SIDE;
+    const num_dtype *to = sum_kind(k);
+    int bad = 0;
+
+    for (int i = 0; i < SIDE * SIDE; i++)
+        num_put(k, x, i, small_value(r, k));
+    DLTensor tx = matrix_of(k, x, shape), ts = matrix_of(to, s, shape);
+    DLTensor tp = matrix_of(to, p, shape), ta = num_vector(num_dtype_named("i32"), arg, &side);
+    snprintf(source, sizeof source,
+             "kernel scans(x: %s[13, 13], out s: %s[13, 13], out p: %s[13, 13], out a: i32[13])"
+             " grid (1) {\n    let v = load(x[:, :]); store(s[:, :], cumsum(v, %d));\n"
+             "    store(p[:, :], cumprod(v, %d)); store(a[:], argmax(v, %d)); }\n",
+             k->name, to->name, to->name, axis, axis, axis);
+    if (!num_run_text(d, source,
+                      (tw_arg[]){TW_TENSOR("x", &tx), TW_TENSOR("s", &ts), TW_TENSOR("p", &tp),
+                                 TW_TENSOR("a", &ta)},
+                      4))
+        return 0;
+    for (int line = 0; line < SIDE; line++)
+        bad += check_line(k, x, s, p, arg, line, axis);
+    if (bad)
+        num_say("%s: %d scans of %s along axis %d are wrong\n", d->label, bad, k->name, axis);
+    return bad;
+}
+
+START_TEST(scans)
+{
+    num_random r = {47};
+    num_device d;
+    int bad = 0;
+
+    if (!num_open(&d, device[_i].spec, device[_i].target))
+        return;
+    for (int i = 0; i < NUM_DTYPES; i++)
+        for (int axis = 0; axis < 2; axis++)
+            bad += check_scans(&d, &r, &num_dtypes[i], axis);
+    num_close(&d);
+    ck_assert_int_eq(bad, 0);
+}
+END_TEST
+
+/* One dimension, longer than vectors and blocks of them, and no multiple of either. */
+START_TEST(long_scans)
+{
+    enum { LENGTH = 1003 };
+    static float x[LENGTH], y[LENGTH];
+    static int32_t z[LENGTH];
+    static const char text[] =
+        "kernel scan(x: f32[1003], out y: f32[1003], out z: i32[1003]) grid (1) {\n"
+        "    store(y[:], cumsum(load(x[:]), 0)); store(z[:], cumsum(load(x[:]) > 0.0, 0)); }";
+    int64_t n = LENGTH;
+    double sum = 0.0;
+    int32_t count = 0;
+    num_device d;
+
+    if (!num_open(&d, device[_i].spec, device[_i].target))
+        return;
+    for (int i = 0; i < LENGTH; i++)
+        x[i] = (float)(i * 37 % 101 - 50);
+    DLTensor tx = num_vector(num_dtype_named("f32"), x, &n), ty = tx;
+    DLTensor tz = num_vector(num_dtype_named("i32"), z, &n);
+    ty.data = y;
+    ck_assert(num_run_text(
+        &d, text, (tw_arg[]){TW_TENSOR("x", &tx), TW_TENSOR("y", &ty), TW_TENSOR("z", &tz)}, 3));
+    for (int i = 0; i < LENGTH; i++) {
+        sum += (double)x[i];
+        count += x[i] > 0.0f;
+        ck_assert_msg((double)y[i] == sum && z[i] == count, "%s: element %d", d.label, i);
+    }
+    num_close(&d);
+}
+END_TEST
+
 static const num_dtype *dot_kind(const num_dtype *k)
 {
     if (k->is_float)
@@ -201,6 +316,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("whole tiles");
 
     tcase_add_loop_test(t, reductions, 0, DEVICES);
+    tcase_add_loop_test(t, scans, 0, DEVICES);
+    tcase_add_loop_test(t, long_scans, 0, DEVICES);
     tcase_add_loop_test(t, dots, 0, DEVICES);
     tcase_add_loop_test(t, sums_of_narrow_floats_are_wide, 0, DEVICES);
     suite_add_tcase(s, t);

@@ -132,6 +132,16 @@ static const meaning row[] = {
      "store(r[3 :+ 2], max(t, 0)); store(r[5 :+ 3], clamp(where(arange(3) == 1, 100, -100), 0, "
      "n));",
      {10, 11, 12, 2, 12, 0, 5, 0}},
+    {"argmax and argmin take the first, or the first NaN",
+     "let v = nan * s, t = where(arange(4) >= 2, v, load(y[0 :+ 4]));"
+     "store(r[0], argmax(t, 0)); store(r[1], argmin(t, 0));"
+     "let u = arange(3)[:, None] * 10 % (n + 10) + (arange(4)[None, :] ^ 1) * 0;"
+     "store(r[2 :+ 4], argmax(u, 0)); store(r[6], argmin(max(u, 1), 0));"
+     "store(r[7], argmax(full(f32[5], -inf), 0));",
+     {2, 2, 1, 1, 1, 1, 0, 0}},
+    {"running sums and products",
+     "store(r[0 :+ 4], cumsum(arange(4) + 1, 0)); store(r[4 :+ 4], cumprod(arange(4) - n, 0));",
+     {1, 3, 6, 10, -5, 20, -60, 120}},
     {"reshape keeps the order of elements",
      "let t = arange(3)[:, None] * 10 + arange(4)[None, :], u = reshape(t, 2, 6);"
      "store(r[0 :+ 2], max(u, 1)); "

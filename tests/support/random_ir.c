@@ -436,16 +436,18 @@ static void make_reshaped(gen *g)
 
 static void make_reduced(gen *g)
 {
-    static const enum ir_opcode codes[] = {OP_REDUCE_SUM, OP_REDUCE_MAX, OP_REDUCE_MIN};
+    static const enum ir_opcode codes[] = {OP_REDUCE_SUM, OP_SCAN_SUM, OP_REDUCE_MAX,
+                                           OP_REDUCE_MIN};
     ir_val v = pick(g, TYPE_TILE, DT_NONE, 0);
 
     if (!v)
         return;
     ir_type t = type_of(g, v);
     int axis = (int)draw(g, t.rank);
-    enum ir_opcode code = t.dtype == DT_I1 ? OP_REDUCE_SUM : codes[draw(g, 3)];
-    ir_val r = ir_reduce(&g->b, code, v, axis);
-    tame(g, r, code == OP_REDUCE_SUM ? bound_of(g, v) * t.shape[axis] : bound_of(g, v));
+    enum ir_opcode code = codes[draw(g, t.dtype == DT_I1 ? 2 : 4)];
+    bool sum = code == OP_REDUCE_SUM || code == OP_SCAN_SUM;
+    ir_val r = ir_build(&g->b, code, &v, 1, (ir_attr[]){{.i = axis}}, (ir_type){0})->res;
+    tame(g, r, sum ? bound_of(g, v) * t.shape[axis] : bound_of(g, v));
 }
 
 static ir_val some_matrix(gen *g, enum dtype d, int32_t rows, int32_t columns)

@@ -2,8 +2,8 @@
  *
  * Ops are taken in text order. An item joins the latest nest that has its index space and that
  * comes after everything the item needs, or computes it at the same indices; else it starts a nest.
- * Scalar ops and direct loads come as early as their operands allow, so that they stand in no
- * item's way. Control ops are not crossed. */
+ * A scan always does, and nothing joins it. Scalar ops and direct loads come as early as their
+ * operands allow, so that they stand in no item's way. Control ops are not crossed. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_plan.h"
 #include <string.h>
@@ -142,7 +142,7 @@ static wish make_wish(const former *f, cpu_item item)
 
     w.space = ir_type_of(f->p->fn, space);
     w.lane = item.buf ? f->p->bufs.at[item.buf].lane : f->p->value.at[space].lane;
-    if (item.kind == ITEM_REDUCE)
+    if (item.kind == ITEM_REDUCE || item.kind == ITEM_SCAN)
         w.axis = (int)item.op->attr[0].i;
     cpu_each_leaf(f->p, &item, wish_leaf, &k);
     if (item.kind == ITEM_STORE) {
@@ -157,7 +157,8 @@ static wish make_wish(const former *f, cpu_item item)
 /* May w's loops be those of n? */
 static bool fits(const cpu_nest *n, const wish *w)
 {
-    if (!type_same_shape(n->space, w->space) || n->lane != w->lane || w->item.kind == ITEM_DOT)
+    if (!type_same_shape(n->space, w->space) || n->lane != w->lane || w->item.kind == ITEM_DOT ||
+        w->item.kind == ITEM_SCAN || n->scan)
         return false;
     bool horizontal = w->axis == w->lane;
     int inner = w->axis >= 0 && !horizontal ? w->axis : w->block;
@@ -179,6 +180,7 @@ static void join(cpu_plan *p, cpu_step *s, const wish *w)
     s->writes |= w->writes;
     n->horizontal = n->horizontal || (w->axis >= 0 && !vertical);
     n->vertical = n->vertical || vertical;
+    n->scan = w->item.kind == ITEM_SCAN;
     if (w->item.kind == ITEM_DOT) {
         n->dot = w->item.op;
         inner = 1 - n->lane;
@@ -275,6 +277,8 @@ static void form_tile(former *f, ir_op *op)
         item.kind = ITEM_DOT;
     else if (op->code == OP_REDUCE_MAX || op->code == OP_REDUCE_MIN || op->code == OP_REDUCE_SUM)
         item.kind = ITEM_REDUCE;
+    else if (op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD)
+        item.kind = ITEM_SCAN;
     if (item.kind != ITEM_BUFFER)
         item.op = op;
     place_item(f, item);

@@ -78,6 +78,28 @@ static enum dtype reduced_type(const nest *s, const ir_op *op)
     return cpu_held((enum dtype)t.dtype);
 }
 
+static LLVMValueRef widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v)
+{
+    return from == to ? v : cpu_op(e, OP_CAST, from, to, &v);
+}
+
+static LLVMValueRef scan_neutral(const nest *s, const ir_op *op, int lanes)
+{
+    enum dtype t = reduced_type(s, op);
+    LLVMTypeRef type = ll_type(s->e->cx, t, lanes);
+    int one = op->code == OP_SCAN_PROD;
+
+    return dtype_is_float(t) ? ll_float(type, one) : ll_int(type, one);
+}
+
+static LLVMValueRef scan_combine(const nest *s, const ir_op *op, LLVMValueRef x, LLVMValueRef y)
+{
+    enum dtype t = reduced_type(s, op);
+    LLVMValueRef arg[] = {x, y};
+
+    return cpu_op(s->e, op->code == OP_SCAN_SUM ? OP_ADD : OP_MUL, t, t, arg);
+}
+
 /* A sum of 16-bit floats is rounded once, at its end. */
 static LLVMValueRef rounded_sum(const nest *s, const ir_op *op, LLVMValueRef v)
 {
@@ -99,12 +121,26 @@ static LLVMTypeRef mask_type(const nest *s, enum dtype t)
     return ll_lanes(e->isa->avx512 ? e->cx->i1 : bit, e->isa->lanes);
 }
 
+/* Of a scan along the lanes, the first is what came before the vector, in every lane. */
+static void begin_scan(nest *s, int nr)
+{
+    const ir_op *op = s->n->items.at[0].op;
+
+    s->ncarried = nr;
+    for (int j = 0; j < nr; j++)
+        s->carried[j] = scan_neutral(s, op, s->e->isa->lanes);
+}
+
 static void reductions_begin(nest *s, int nr)
 {
     cpu_emit *e = s->e;
 
     s->nr = nr;
     s->ncarried = 0;
+    if (s->n->scan) {
+        begin_scan(s, nr);
+        return;
+    }
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         const ir_op *op = s->n->items.at[i].op;
         if (s->n->items.at[i].kind != ITEM_REDUCE)
@@ -275,12 +311,54 @@ static void finish_reductions(nest *s)
     }
 }
 
-/* ---- the register block of a dot ------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
-static LLVMValueRef widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v)
+/* Each lane with those before it: with the one before, then two before, four, ... */
+static LLVMValueRef scan_lanes(nest *s, const ir_op *op, LLVMValueRef x)
 {
-    return from == to ? v : cpu_op(e, OP_CAST, from, to, &v);
+    cpu_emit *e = s->e;
+    int lanes = e->isa->lanes;
+    LLVMValueRef none = scan_neutral(s, op, lanes), from[CPU_MAX_LANES];
+
+    for (int k = 1; k < lanes; k *= 2) {
+        for (int i = 0; i < lanes; i++)
+            from[i] = ll_int(e->cx->i32, i < k ? lanes : i - k);
+        LLVMValueRef mask = LLVMConstVector(from, (unsigned)lanes);
+        LLVMValueRef moved = LLVMBuildShuffleVector(e->cx->b, x, none, mask, "");
+        x = scan_combine(s, op, moved, x);
+    }
+    return x;
 }
+
+static LLVMValueRef last_lane(const nest *s, LLVMValueRef x)
+{
+    const cpu_emit *e = s->e;
+    LLVMValueRef last = ll_i64(e->cx, e->isa->lanes - 1);
+
+    return ll_splat(e->cx, LLVMBuildExtractElement(e->cx->b, x, last, ""), e->isa->lanes);
+}
+
+/* The units in order, rows outside; got: what each gives. */
+static void scan_units(nest *s, const cpu_item *item, const cpu_at *at, int mr, int nr,
+                       cpu_got *got)
+{
+    cpu_emit *e = s->e;
+    enum dtype from = (enum dtype)ir_type_of(e->fn, item->op->args[0]).dtype;
+    enum dtype to = (enum dtype)ir_type_of(e->fn, item->op->res).dtype;
+
+    for (int u = 0; u < mr * nr; u++) {
+        LLVMValueRef *acc = &s->carried[s->n->horizontal ? 0 : u % nr];
+        LLVMValueRef x = cpu_vector(e, cpu_eval(e, item->op->args[0], &at[u]));
+        x = widen(e, from, cpu_held(to), x);
+        if (s->n->horizontal)
+            x = scan_lanes(s, item->op, x);
+        x = scan_combine(s, item->op, *acc, x);
+        got[u] = (cpu_got){cpu_round(e, to, x), e->depth};
+        *acc = s->n->horizontal ? last_lane(s, x) : x;
+    }
+}
+
+/* ---- the register block of a dot ------------------------------------------------------------- */
 
 static LLVMValueRef multiply_add(cpu_emit *e, enum dtype t, LLVMValueRef x, LLVMValueRef y,
                                  LLVMValueRef acc)
@@ -431,7 +509,9 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
         }
         p[np].item = item;
         p[np].got = ARENA_ARRAY(e->a, cpu_got, (size_t)(mr * nr));
-        for (int u = 0; u < mr * nr; u++)
+        if (item->kind == ITEM_SCAN)
+            scan_units(s, item, at, mr, nr, p[np].got);
+        for (int u = 0; u < mr * nr && item->kind != ITEM_SCAN; u++)
             p[np].got[u] = item_value(e, item, &at[u]);
         np++;
     }

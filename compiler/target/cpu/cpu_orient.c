@@ -135,6 +135,11 @@ static void link_op(ir_op *op, void *arg)
             link_view(o, op);
         vec_push(&o->priced, o->p->a, op);
         return;
+    case OP_SCAN_SUM:
+    case OP_SCAN_PROD:
+        link_same(o, op->res, op->args[0]);
+        vec_push(&o->priced, o->p->a, op);
+        return;
     case OP_DOT:
         link_same(o, op->res, op->args[2]);
         vec_push(&o->priced, o->p->a, op);

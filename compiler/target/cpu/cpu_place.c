@@ -1,9 +1,10 @@
 /* Which tiles are computed once, by a nest, and which again wherever they are used.
  *
- * A tile is an item when it is a dot or a reduction, an operand that a dot reads many times, what a
- * loop carries on, or when it is dear and used twice or in a deeper loop. Everything else is
- * virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one element
- * at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an item.
+ * A tile is an item when it is a dot, a reduction or a scan, an operand that a dot reads many
+ * times, what a loop carries on, or when it is dear and used twice or in a deeper loop. Everything
+ * else is virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one
+ * element at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an
+ * item.
  */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
@@ -51,7 +52,8 @@ static void set_first(ir_op *op, void *arg)
 {
     place *c = arg;
     bool item = op->code == OP_DOT || op->code == OP_REDUCE_MAX || op->code == OP_REDUCE_MIN ||
-                op->code == OP_REDUCE_SUM || (op->code == OP_LOAD && writable(c, op));
+                op->code == OP_REDUCE_SUM || op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD ||
+                (op->code == OP_LOAD && writable(c, op));
 
     for (int i = 0; i < op->nres; i++) {
         cpu_value *v = value_of(c, op->res + (ir_val)i);

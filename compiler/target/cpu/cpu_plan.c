@@ -328,6 +328,7 @@ void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
             visit_inside(&w, item->v);
         return;
     case ITEM_REDUCE:
+    case ITEM_SCAN:
         visit(&w, item->op->args[0], identity);
         return;
     case ITEM_STORE:

@@ -66,11 +66,12 @@ enum cpu_item_kind {
     ITEM_BUFFER, /* evaluate v, store it in its buffer if it has one */
     ITEM_DOT,    /* v is a dot */
     ITEM_REDUCE, /* v is a reduction */
+    ITEM_SCAN,   /* v is a scan; alone in its nest */
     ITEM_STORE   /* op stores the tile v to a tensor */
 };
 typedef struct cpu_item {
     enum cpu_item_kind kind;
-    ir_op *op; /* DOT, REDUCE, STORE; else NULL */
+    ir_op *op; /* DOT, REDUCE, SCAN, STORE; else NULL */
     ir_val v;
     uint32_t buf; /* BUFFER: where to; 0 = v's own */
 } cpu_item;
@@ -84,6 +85,7 @@ typedef struct cpu_nest {
     int inner;                 /* the row dimension innermost; -1: the space has none */
     bool inner_fixed;          /* a reduction, a dot or a transposition chose it */
     bool horizontal, vertical; /* has reductions along the lanes; along inner */
+    bool scan;                 /* the one item is a scan, along the lanes or along inner */
     bool blocks;               /* inner rows come in blocks of `lanes`, for transposed access */
     int mr, nr;
     ir_op *dot;

@@ -147,6 +147,12 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
     case OP_REDUCE_SUM:
         interp_reduce(ag, op, OP_ADD);
         return true;
+    case OP_SCAN_SUM:
+        interp_scan(ag, op, OP_ADD);
+        return true;
+    case OP_SCAN_PROD:
+        interp_scan(ag, op, OP_MUL);
+        return true;
     case OP_LOAD:
         return interp_load(ag, op);
     case OP_STORE:

@@ -187,3 +187,30 @@ void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine)
         out[i] = ag->launch.f64 ? v[0] : eval_round(to, v[0]);
     }
 }
+
+/* ---- scans ---- */
+
+/* As reductions, with every partial result: those of 16-bit floats are rounded, the running one is
+ * not. */
+void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine)
+{
+    ir_type t = type_of(ag, op->res);
+    enum dtype to = t.dtype, wide = reduce_dtype(to);
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    ir_scalar *out = cells_of(ag, op->res);
+    int64_t axis = op->attr[0].i, n = t.shape[axis], inner = 1, cells = type_elements(t);
+
+    for (int d = (int)axis + 1; d < t.rank; d++)
+        inner *= t.shape[d];
+    for (int64_t i = 0; i < cells / n; i++) {
+        int64_t first = i / inner * n * inner + i % inner;
+        ir_scalar v[2] = {in[first]};
+
+        for (int64_t k = 0; k < n; k++) {
+            v[1] = in[first + k * inner];
+            if (k > 0)
+                v[0] = eval_op(combine, wide, wide, v, ag->launch.f64);
+            out[first + k * inner] = ag->launch.f64 ? v[0] : eval_round(to, v[0]);
+        }
+    }
+}
