@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/ir/irtext.h"
+#include "runtime/args.h"
 #include <string.h>
 
 void bindings_of(const tw_kernel *k, const problem *p, const config *cfg, binding_list *out)
@@ -41,6 +42,41 @@ typedef struct lower_job {
     binding_list bindings;
 } lower_job;
 
+/* The one that is rendered last. */
+static diag *last_of(const diag_list *l)
+{
+    diag *last = l->all.at[0];
+
+    for (uint32_t i = 1; i < l->all.n; i++) {
+        diag *d = l->all.at[i];
+        if (d->where.src != last->where.src || d->where.lo >= last->where.lo)
+            last = d;
+    }
+    return last;
+}
+
+/* A mistake may be one for these compile-time values only: "with D = 256, BLOCK = 64". */
+static tw_status note_values(void *arg)
+{
+    lower_job *j = arg;
+    const kernel_source *src = j->l->k->source;
+    diag_list *diags = &j->l->diags;
+    strbuf text;
+    char value[32];
+
+    sb_init(&text, &j->l->a);
+    for (uint32_t i = 0; i < j->bindings.n; i++) {
+        const ir_binding *b = &j->bindings.at[i];
+        sb_fmt(&text, "%s%s = ", i ? ", " : "", b->name);
+        if (i < src->sig.nconsts)
+            sb_str(&text, const_value_text(src, i, b->value, value));
+        else
+            sb_fmt(&text, "%lld", (long long)b->value);
+    }
+    diag_note(diags, last_of(diags), (span){0}, "with %s", text.s);
+    return TW_OK;
+}
+
 static tw_status lower_guarded(void *arg)
 {
     lower_job *j = arg;
@@ -62,7 +98,11 @@ tw_status lowering_run(lowering *l, const problem *p, const config *cfg)
     bindings_of(l->k, p, cfg, &j.bindings);
     error_clear();
     tw_status st = guard_run(lower_guarded, &j);
-    return st == TW_OK ? TW_OK : lowering_failed(l, st);
+    if (st == TW_OK)
+        return TW_OK;
+    if (l->diags.errors > 0 && j.bindings.n > 0)
+        (void)guard_run(note_values, &j); /* without memory it is left out */
+    return lowering_failed(l, st);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */

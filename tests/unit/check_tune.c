@@ -196,7 +196,7 @@ START_TEST(long_programs_are_not_interpreted_to_the_end)
     tw_tune_options opt = TW_TUNE_OPTIONS_INIT;
 
     opt.budget_s = 1e-3; /* the check has 0.2 s */
-    use_kernel(fake_long_kernel(4000000));
+    use_kernel(fake_long_kernel(12000000));
     rt_vector_init(&x, 64, 2.0f);
     rt_vector_init(&y, 64, 7.0f);
     RT_OK(tune(&opt, NULL)); /* the only program is the long one */
