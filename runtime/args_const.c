@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "runtime/args.h"
+#include "runtime/lower.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static tw_status fn_const(const kernel_source *src, uint32_t i, const char *text
     diag_init(&diags, &a);
     tw_status st = src->fn_value(src, i, text, &diags, out);
     if (st != TW_OK)
-        st = diags.errors ? error_set_diags(st, &diags) : error_thrown(st);
+        st = diags_failed(&diags, st);
     arena_release(&a);
     return st;
 }

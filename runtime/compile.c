@@ -187,7 +187,7 @@ static tw_status compile_afresh(compile_job *j, unsigned flags)
     error_clear();
     tw_status st = guard_run(compile_guarded, j);
     if (st != TW_OK)
-        return lowering_failed(&j->l, st);
+        return diags_failed(&j->l.diags, st);
     TRY(recipe_check(j->exe));
     if (!(flags & COMPILE_NO_LOAD))
         TRY(runtime_exe_load(j->exe));

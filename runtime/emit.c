@@ -211,7 +211,7 @@ static tw_status emit(emit_job *j)
     assume_facts(j);
     TRY(lowering_run(&j->l, &j->p, &j->cfg));
     tw_status st = guard_run(stage_guarded, j);
-    return st == TW_OK ? TW_OK : lowering_failed(&j->l, st);
+    return st == TW_OK ? TW_OK : diags_failed(&j->l.diags, st);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "compiler/ir/tirsource.h"
 #include "dsl/dsl.h"
 #include "runtime/kernel_info.h"
+#include "runtime/lower.h"
 #include "runtime/resolve.h"
 #include "runtime/spec.h"
 #include <errno.h>
@@ -146,7 +147,7 @@ static tw_status load(load_job *j, tw_status (*find)(load_job *))
     tw_status st = find(j);
 
     if (st != TW_OK)
-        return j->diags.errors > 0 ? error_set_diags(st, &j->diags) : error_thrown(st);
+        return diags_failed(&j->diags, st);
     TRY(check_limits(&j->k->source->sig));
     TRY(check_tune_names(&j->k->source->sig));
     return error_thrown(guard_run(describe_guarded, j));

@@ -30,11 +30,21 @@ void lowering_end(lowering *l)
     arena_release(&l->a);
 }
 
-tw_status lowering_failed(lowering *l, tw_status st)
+static bool only_limits(const diag_list *l)
 {
-    if (l->diags.errors > 0)
-        return error_set_diags(st, &l->diags);
-    return error_thrown(st);
+    for (uint32_t i = 0; i < l->all.n; i++) {
+        const diag *d = l->all.at[i];
+        if (d->severity == DIAG_ERROR && d->id != DIAG_LIMIT)
+            return false;
+    }
+    return true;
+}
+
+tw_status diags_failed(diag_list *diags, tw_status st)
+{
+    if (diags->errors == 0)
+        return error_thrown(st);
+    return error_set_diags(st == TW_E_SOURCE && only_limits(diags) ? TW_E_LIMIT : st, diags);
 }
 
 typedef struct lower_job {
@@ -102,7 +112,7 @@ tw_status lowering_run(lowering *l, const problem *p, const config *cfg)
         return TW_OK;
     if (l->diags.errors > 0 && j.bindings.n > 0)
         (void)guard_run(note_values, &j); /* without memory it is left out */
-    return lowering_failed(l, st);
+    return diags_failed(&l->diags, st);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */

@@ -24,8 +24,9 @@ void lowering_begin(lowering *l, const tw_kernel *k, const target *t);
 /* Not under guard_run; sets the error. */
 tw_status lowering_run(lowering *l, const problem *p, const config *cfg);
 void lowering_end(lowering *l);
-/* Sets this thread's error from diags, or from st alone when there are none. */
-tw_status lowering_failed(lowering *l, tw_status st);
+/* Sets this thread's error from diags, or from st alone when there are none. A text whose only
+ * mistakes are limits that it exceeds fails with TW_E_LIMIT, wherever that was found. */
+tw_status diags_failed(diag_list *diags, tw_status st);
 
 /* Writes what the specialisation promises to the kernel's parameters. */
 void set_facts(ir_module *m, const kernel_sig *sig, const tensor_facts *facts);

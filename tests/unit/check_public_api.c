@@ -204,6 +204,8 @@ START_TEST(loading_fails_with_reasons)
                               "kernel b[T: float](x: T[N]) grid (1) {}\n";
     static const char wrong[] = "kernel a(x: f32[N]) grid (cdiv(N, 4)) { let y = z; }\n";
     static const char taken[] = "kernel a(x: f32[N]) tune threads in {1, 2} grid (1) {}\n";
+    static const char wide[] = "kernel a(x: f32[N]) tune B in range(1, 1000) grid (1) {}\n";
+    static const char both[] = "kernel a(x: f32[N]) tune B in range(1, 1000) grid (M) {}\n";
     static const char lengthy[] =
         "kernel a(x: f32[N]) tune "
         "B1234567890123456789012345678901234567890123456789012345678901234 in {1} grid (1) {}\n";
@@ -224,6 +226,8 @@ START_TEST(loading_fails_with_reasons)
           "bad.tir:1:");
     FAILS(tw_kernel_load_text(cx, "taken.tw", taken, strlen(taken), NULL, &k), TW_E_SOURCE,
           "'threads' of kernel 'a' has the name of a schedule parameter of target 'cpu-");
+    FAILS(tw_kernel_load_text(cx, "wide.tw", wide, strlen(wide), NULL, &k), TW_E_LIMIT, "[limit]");
+    FAILS(tw_kernel_load_text(cx, "both.tw", both, strlen(both), NULL, &k), TW_E_SOURCE, "");
     FAILS(tw_kernel_load_text(cx, "lengthy.tw", lengthy, strlen(lengthy), NULL, &k), TW_E_LIMIT,
           "more than 63 characters");
     ck_assert_ptr_null(k);
