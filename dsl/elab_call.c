@@ -47,6 +47,8 @@ static const builtin_fn elaborate[BUILTIN_COUNT] = {
     [BUILTIN_RSQRT] = elab_elementwise,
     [BUILTIN_FLOOR] = elab_elementwise,
     [BUILTIN_CEIL] = elab_elementwise,
+    [BUILTIN_PHILOX] = elab_random,
+    [BUILTIN_UNIFORM] = elab_random,
     [BUILTIN_ASSERT] = elab_check,
     [BUILTIN_STATIC_ASSERT] = elab_check,
 };

@@ -152,8 +152,8 @@ value elab_logic(elab *cx, const expr *e);
 
 value elab_call(elab *cx, const expr *e);
 
-/* ---- elab_math.c, elab_tile.c, elab_reduce.c: built-ins; arguments are evaluated, v[0] is the
- * first ---- */
+/* ---- elab_math.c, elab_tile.c, elab_reduce.c, elab_random.c: built-ins; arguments are evaluated,
+ * v[0] is the first ---- */
 
 value elab_elementwise(elab *cx, const expr *e, value *v);
 value elab_special(elab *cx, const expr *e, value *v);
@@ -162,6 +162,7 @@ value elab_make(elab *cx, const expr *e, value *v);
 value elab_memory(elab *cx, const expr *e, value *v);
 value elab_shape(elab *cx, const expr *e, value *v);
 value elab_reduce(elab *cx, const expr *e, value *v);
+value elab_random(elab *cx, const expr *e, value *v);
 value elab_dot(elab *cx, const expr *e, value *v);
 value elab_index(elab *cx, const expr *e);
 
