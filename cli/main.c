@@ -161,6 +161,7 @@ int main(int argc, char **argv)
     cli c = {0};
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: the write says so */
     term_open(&c.term);
     return close_output(run(&c, argc, argv));
 }

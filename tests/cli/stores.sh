@@ -42,6 +42,8 @@ if [ "$(id -u)" -ne 0 ]; then
     expect 0 "" "$tw" run "${arguments[@]}"
 fi
 one_warning "a full disk" "$tw" run "${arguments[@]}" --store=/dev/full
+one_warning "a limit on the size of files" bash -c 'ulimit -f 8; "$@"' - "$tw" run "${arguments[@]}" \
+    --store="$work/limited.db"
 expect 14 "" "$tw" cache list --store="$work/text.db"
 expect 14 "" "$tw" cache list --store="$work/text.db" --json
 json "$work/out" 'd["error"]["status"] == "E_STORE"'
