@@ -2,6 +2,7 @@
  * is not ours is left byte for byte as it was. */
 #include "compiler/base/mem.h"
 #include "store/storefile.h"
+#include "tests/support/child.h"
 #include "tests/support/store_fixture.h"
 #include <check.h>
 #include <fcntl.h>
@@ -320,7 +321,7 @@ START_TEST(a_read_only_file_is_read)
     fill_store(rows);
     chmod(fixture_dir, 0755);
     chmod(fixture_path, 0444);
-    ck_assert_int_eq(fixture_in_child(reads_only, &rows), 0);
+    ck_assert_int_eq(child_run(reads_only, &rows), 0);
 }
 END_TEST
 
@@ -333,7 +334,7 @@ START_TEST(a_read_only_directory_is_read)
     fill_store(rows);
     chmod(fixture_path, 0444);
     chmod(fixture_dir, 0555);
-    ck_assert_int_eq(fixture_in_child(reads_only, &rows), 0);
+    ck_assert_int_eq(child_run(reads_only, &rows), 0);
     chmod(fixture_dir, 0700);
 }
 END_TEST
@@ -344,9 +345,9 @@ START_TEST(a_closed_directory_is_no_store)
 
     chmod(fixture_dir, 0711);
     memcpy(before, fixture_path, sizeof before);
-    ck_assert_int_eq(fixture_in_child(closed_directory, NULL), 0);
+    ck_assert_int_eq(child_run(closed_directory, NULL), 0);
     snprintf(fixture_path, sizeof fixture_path, "%s/new/store.db", fixture_dir);
-    ck_assert_int_eq(fixture_in_child(closed_directory, NULL), 0);
+    ck_assert_int_eq(child_run(closed_directory, NULL), 0);
     memcpy(fixture_path, before, sizeof before);
 }
 END_TEST

@@ -1,5 +1,6 @@
 /* Several processes on one store: locks, full disks, kills, forks. */
 #include "compiler/base/mem.h"
+#include "tests/support/child.h"
 #include "tests/support/store_fixture.h"
 #include <check.h>
 #include <errno.h>
@@ -71,34 +72,16 @@ static int start_together(void *arg)
     return 0;
 }
 
-static pid_t spawn(int (*fn)(void *arg), void *arg)
-{
-    pid_t pid = fork();
-
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        _exit(fn(arg));
-    return pid;
-}
-
-static int exit_of(pid_t pid)
-{
-    int status;
-
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 START_TEST(processes_that_start_together_make_one_store)
 {
     pid_t pid[STARTERS];
 
     go = mmap(NULL, sizeof *go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (int64_t i = 0; i < STARTERS; i++)
-        pid[i] = spawn(start_together, &i);
+        pid[i] = child_start(start_together, &i);
     __atomic_store_n(go, 1, __ATOMIC_RELEASE);
     for (int i = 0; i < STARTERS; i++)
-        ck_assert_int_eq(exit_of(pid[i]), 0);
+        ck_assert_int_eq(child_end(pid[i]), 0);
     ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM trials"), STARTERS * ROWS);
     ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM keys"), STARTERS);
     ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM artifacts"), 1);
@@ -134,10 +117,10 @@ START_TEST(what_was_committed_survives_kills)
         mmap(NULL, sizeof *committed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     srand(12);
     for (int round = 0; round < 40 || (*committed <= 40 && round < 400); round++) {
-        pid_t pid = spawn(write_for_ever, &key);
+        pid_t pid = child_start(write_for_ever, &key);
         nap_ms(5 + rand() % 60);
         kill(pid, SIGKILL);
-        ck_assert_int_eq(exit_of(pid), 128 + SIGKILL);
+        ck_assert_int_eq(child_end(pid), 128 + SIGKILL);
         store *st = fixture_open(fixture_path);
         ck_assert_int_eq(store_state(st), STORE_OK);
         store_close(st);
@@ -181,7 +164,7 @@ START_TEST(a_killed_process_holds_no_lease)
     int64_t holder = 0;
 
     go = mmap(NULL, sizeof *go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t pid = spawn(take_lease_and_wait, go);
+    pid_t pid = child_start(take_lease_and_wait, go);
     while (!__atomic_load_n(go, __ATOMIC_ACQUIRE))
         nap_ms(1);
     store *st = fixture_open(fixture_path);
@@ -192,7 +175,7 @@ START_TEST(a_killed_process_holds_no_lease)
     waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT); /* still a zombie: dead all the same */
     ck_assert_int_eq(store_lease_try(st, fixture_key(64, 1), &lease, &holder), LEASE_TAKEN);
     store_lease_release(st, &lease);
-    exit_of(pid);
+    child_end(pid);
     store_close(st);
 }
 END_TEST
@@ -218,7 +201,7 @@ static int lock_whole_file(void *arg)
 static pid_t spawn_locker(int ms)
 {
     go = mmap(NULL, sizeof *go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t pid = spawn(lock_whole_file, &ms);
+    pid_t pid = child_start(lock_whole_file, &ms);
     while (!__atomic_load_n(go, __ATOMIC_ACQUIRE))
         nap_ms(1);
     return pid;
@@ -235,7 +218,7 @@ START_TEST(a_short_lock_is_waited_for)
     ck_assert_int_eq(put_one(st, 64), TW_OK);
     ck_assert_int_eq(fixture_warnings.count, 0);
     store_close(st);
-    ck_assert_int_eq(exit_of(pid), 0);
+    ck_assert_int_eq(child_end(pid), 0);
 }
 END_TEST
 
@@ -257,7 +240,7 @@ START_TEST(a_long_lock_costs_one_bounded_wait)
     ck_assert_int_eq(fixture_warnings.count, 1);
     ck_assert_ptr_nonnull(strstr(fixture_warnings.last, "another process"));
     kill(pid, SIGKILL);
-    exit_of(pid);
+    child_end(pid);
     nap_ms(600); /* and when the lock is gone, the store is back */
     ck_assert_int_eq(put_one(st, 64), TW_OK);
     ck_assert_int_eq(store_state(st), STORE_OK);
@@ -326,7 +309,7 @@ START_TEST(files_that_cannot_grow_cost_one_warning)
 
     for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
         unlink(fixture_path);
-        ck_assert_int_eq(fixture_in_child(write_with_small_files, (void *)&limit[i]), 0);
+        ck_assert_int_eq(child_run(write_with_small_files, (void *)&limit[i]), 0);
         check_integrity();
     }
 }
@@ -364,7 +347,7 @@ static int write_to_full_disk(void *arg)
 
 START_TEST(a_full_disk_costs_one_warning)
 {
-    int code = fixture_in_child(write_to_full_disk, NULL);
+    int code = child_run(write_to_full_disk, NULL);
 
     ck_assert_msg(code == 0 || code == 77, "exit %d", code); /* 77: may not mount here */
 }
@@ -400,11 +383,11 @@ START_TEST(children_leave_the_parents_store_alone)
 
     ck_assert_int_eq(store_put_best(st, fixture_key(64, 1), "B=1", 1.0, 0.0), TW_OK);
     for (int i = 0; i < 4; i++)
-        pid[i] = spawn(use_inherited, st);
+        pid[i] = child_start(use_inherited, st);
     for (int i = 0; i < 50; i++)
         ck_assert_int_eq(put_one(st, 64), TW_OK);
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(exit_of(pid[i]), 0);
+        ck_assert_int_eq(child_end(pid[i]), 0);
     ck_assert_int_eq(put_one(st, 64), TW_OK);
     store_best(st, fixture_key(64, 1), NULL, NULL, &a);
     ck_assert_str_eq(a.config, "B=1");
@@ -428,7 +411,7 @@ START_TEST(children_of_a_parent_without_a_store_have_their_own)
     store *st = fixture_open(fixture_path);
 
     store_close(st);
-    ck_assert_int_eq(fixture_in_child(open_own, NULL), 0);
+    ck_assert_int_eq(child_run(open_own, NULL), 0);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* Several processes and threads tuning the same: the work is done once, whoever dies. */
+#include "tests/support/child.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tune_fixture.h"
 #include "tuner/tuner.h"
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,29 +86,12 @@ static void setup(void)
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-static pid_t spawn(int (*fn)(void))
-{
-    pid_t pid = fork();
-
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        _exit(fn());
-    return pid;
-}
-
-static int exit_of(pid_t pid)
-{
-    int status;
-
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int tune_together(void)
+static int tune_together(void *arg)
 {
     static worker w;
     tw_tune_report *r = NULL;
 
+    (void)arg;
     worker_open(&w, 2000);
     __atomic_fetch_add(&shared->go, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&shared->go, __ATOMIC_SEQ_CST) < 6)
@@ -130,9 +113,9 @@ START_TEST(six_processes_tune_once)
     pid_t pid[6];
 
     for (int i = 0; i < 6; i++)
-        pid[i] = spawn(tune_together);
+        pid[i] = child_start(tune_together, NULL);
     for (int i = 0; i < 6; i++)
-        ck_assert_int_eq(exit_of(pid[i]), 0);
+        ck_assert_int_eq(child_end(pid[i]), 0);
     ck_assert_int_eq(shared->tuned, 1);
     ck_assert_int_eq(shared->known, 5);
     ck_assert_int_eq(shared->launches, 0); /* of those that waited */
@@ -143,10 +126,11 @@ END_TEST
 
 /* ---- death ---------------------------------------------------------------------------------- */
 
-static int tune_slowly(void)
+static int tune_slowly(void *arg)
 {
     static worker w;
 
+    (void)arg;
     worker_open(&w, 5000);
     return worker_tune(&w, NULL, NULL) == TW_OK ? 0 : 1;
 }
@@ -165,12 +149,12 @@ START_TEST(a_killed_tuner_leaves_its_trials_and_no_lock)
     static worker w;
     tw_tune_report *r = NULL;
 
-    pid_t pid = spawn(tune_slowly);
+    pid_t pid = child_start(tune_slowly, NULL);
     double start = now_s();
     while (stored_trials() < 4 && now_s() - start < 60.0)
         usleep(2000);
     kill(pid, SIGKILL);
-    ck_assert_int_eq(exit_of(pid), 128 + SIGKILL);
+    ck_assert_int_eq(child_end(pid), 128 + SIGKILL);
     long long kept = stored_trials();
     ck_assert_int_ge(kept, 4);
     ck_assert_int_eq(fixture_sql_int(fixture_path, "SELECT count(*) FROM best"), 0);
@@ -205,7 +189,7 @@ static bool stop_when_waiting(void *user, const tw_tune_progress *p)
 
 static pid_t spawn_holder(void)
 {
-    pid_t pid = spawn(tune_slowly);
+    pid_t pid = child_start(tune_slowly, NULL);
 
     while (stored_trials() < 1)
         usleep(2000);
@@ -215,7 +199,7 @@ static pid_t spawn_holder(void)
 static void end_process(pid_t pid)
 {
     kill(pid, SIGKILL);
-    exit_of(pid);
+    child_end(pid);
 }
 
 START_TEST(waiting_can_be_cancelled)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 char fixture_dir[128], fixture_path[160];
@@ -119,16 +118,4 @@ long long fixture_sql_int(const char *path, const char *sql)
     sqlite3_finalize(s);
     sqlite3_close(raw);
     return value;
-}
-
-int fixture_in_child(int (*fn)(void *arg), void *arg)
-{
-    int status = 0;
-    pid_t pid = fork();
-
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        _exit(fn(arg));
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

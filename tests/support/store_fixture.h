@@ -22,7 +22,5 @@ store_key *fixture_key(int64_t d, int64_t m);
 /* Runs SQL on the file directly, as another program would. */
 void fixture_sql(const char *path, const char *sql);
 long long fixture_sql_int(const char *path, const char *sql);
-/* fn(arg) in a child; its exit status, or 128 + signal. The child leaves with _exit(fn(arg)). */
-int fixture_in_child(int (*fn)(void *arg), void *arg);
 
 #endif

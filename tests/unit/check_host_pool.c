@@ -1,11 +1,10 @@
 #include "compiler/base/mem.h"
 #include "runtime/host/host_pool.h"
+#include "tests/support/child.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define N 10000
 
@@ -186,25 +185,26 @@ END_TEST
 
 /* tsan does not follow a fork of a process with threads. */
 #ifndef __SANITIZE_THREAD__
+static int use_inherited(void *arg)
+{
+    host_pool *p = arg;
+    static tally t;
+    pool_job job = {count, &t, N, 64};
+    int32_t code = -1;
+
+    t.stop_at = -1;
+    bool ok = pool_run(p, &job, 3, &code) == TW_OK && code == 0 && wrong_counts(&t, N) == 0;
+    pool_destroy(p);
+    return ok ? 0 : 1;
+}
+
 START_TEST(works_in_a_forked_child)
 {
     static tally t;
     host_pool *p = pool_create(3);
 
     run_once(p, &t, N, 3);
-    pid_t child = fork();
-    if (child == 0) {
-        pool_job job = {count, &t, N, 64};
-        int32_t code = -1;
-        memset(&t, 0, sizeof t);
-        t.stop_at = -1;
-        bool ok = pool_run(p, &job, 3, &code) == TW_OK && code == 0 && wrong_counts(&t, N) == 0;
-        pool_destroy(p);
-        _exit(ok ? 0 : 1);
-    }
-    int status = -1;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(child_run(use_inherited, p), 0);
     run_once(p, &t, N, 3);
     pool_destroy(p);
 }
