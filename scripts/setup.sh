@@ -5,7 +5,7 @@
 set -u
 
 packages=(llvm-22-dev check libsqlite3-dev libxxhash-dev libzstd-dev zlib1g-dev
-    cmake ninja-build gcc g++ libc6-dev pkg-config python3 "$@")
+    cmake ninja-build gcc g++ libc6-dev pkg-config python3 python3-numpy "$@")
 
 if ! command -v dpkg-query >/dev/null; then
     echo "This is not a Debian system: nothing was installed. The build needs what these packages"
