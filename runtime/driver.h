@@ -55,6 +55,9 @@ struct driver {
     tw_status (*launch)(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
                         int32_t *failed);
     tw_status (*sync)(tw_device *dev, tw_stream *stream);
+    /* Where code that cannot return a failed assert notes it: what SLOT_ASSERT points to. NULL: its
+     * entries return it. */
+    uint64_t *(*assert_word)(tw_device *dev, void *loaded);
 
     /* Device memory. NULL: host memory, 64-byte aligned. */
     tw_status (*alloc)(tw_device *dev, size_t size, void **out);

@@ -186,6 +186,10 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
     case SLOT_COUNTER:
         return (uintptr_t)(l->work->bytes + l->part[l->exe->art->nworkspaces] +
                            s.index * sizeof(uint64_t));
+    case SLOT_ASSERT:
+        return (uintptr_t)l->exe->device->drv->assert_word(l->exe->device, l->exe->loaded);
+    case SLOT_FIRST:
+        return (uint64_t)l->first;
     }
     return 0;
 }

@@ -21,6 +21,10 @@ static bool slot_fits(const executable *exe, recipe_slot s)
         return s.index < exe->art->nworkspaces;
     case SLOT_COUNTER:
         return s.index < exe->art->ncounters;
+    case SLOT_ASSERT:
+        return exe->device->drv->assert_word != NULL;
+    case SLOT_FIRST:
+        return true;
     }
     return false;
 }

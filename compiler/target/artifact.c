@@ -221,7 +221,7 @@ static void get_step(reader *r, const artifact *art, recipe_step *s)
     s->nslots = get_count(r, 4);
     s->slot = ARENA_ARRAY(r->a, recipe_slot, s->nslots);
     for (uint32_t i = 0; i < s->nslots; i++) {
-        s->slot[i].kind = (uint8_t)get_below(r, 1, SLOT_COUNTER + 1);
+        s->slot[i].kind = (uint8_t)get_below(r, 1, SLOT_FIRST + 1);
         s->slot[i].index = (uint8_t)get_below(r, 1, slot_index_limit(art, s->slot[i].kind));
         s->slot[i].param = (uint16_t)get(r, 2);
     }

@@ -13,7 +13,11 @@ enum slot_kind {
     SLOT_SCALAR,    /* scalar parameter `param`, its bits in the low bytes                 */
     SLOT_GRID,      /* extent of the kernel's grid along `index`, i64                      */
     SLOT_WORKSPACE, /* pointer to workspace `index`, shared by all programs of a launch    */
-    SLOT_COUNTER    /* pointer to counter `index` (64 bits), cleared before the step       */
+    SLOT_COUNTER,   /* pointer to counter `index` (64 bits), cleared before the step       */
+    SLOT_ASSERT,    /* GPU: pointer to a 64-bit word; a program stores 1 + the index of an
+                       assert that failed. Nobody clears it: it holds the last failure     */
+    SLOT_FIRST      /* GPU: i64 number of the launch's first program: block x of the physical,
+                       one-dimensional grid runs program first + x, fastest along grid 0   */
 };
 typedef struct recipe_slot {
     uint8_t kind, index;
