@@ -68,11 +68,39 @@ value elab_make(elab *cx, const expr *e, value *v)
     return elab_axis(cx, e, v, id == BUILTIN_NUM_PROGRAMS);
 }
 
-/* ---- load, store ---- */
+/* ---- load, store, atomics ---- */
+
+static value elab_atomic(elab *cx, const expr *e, const value *v, enum ir_opcode code)
+{
+    const place *p = v[0].as.place;
+    const char *user = arena_printf(cx->a, "the slice of '%s'", p->tensor->name);
+    ir_val x[2] = {0};
+
+    if (dtype_bits((enum dtype)p->type.dtype) < 32) {
+        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->where,
+                             "'%s' takes elements of 32 or 64 bits, not %s", e->a->lit.name,
+                             dtype_name((enum dtype)p->type.dtype));
+        diag_hint(cx->diags, d, "use a tensor of i32 or f32, and cast what it holds at the end");
+        return val_bad();
+    }
+    for (uint32_t i = 1; i < e->list.n; i++) {
+        x[i - 1] = val_as(cx, &v[i], p->type, e->list.at[i], user);
+        if (!x[i - 1])
+            return val_bad();
+    }
+    return val_run(ir_atomic(&cx->b, code, p->view, p->index, p->extent, x));
+}
 
 value elab_memory(elab *cx, const expr *e, value *v)
 {
-    bool is_load = e->a->decl->id == BUILTIN_LOAD;
+    static const enum ir_opcode atomic[BUILTIN_COUNT] = {
+        [BUILTIN_ATOMIC_ADD] = OP_ATOMIC_ADD,
+        [BUILTIN_ATOMIC_MAX] = OP_ATOMIC_MAX,
+        [BUILTIN_ATOMIC_MIN] = OP_ATOMIC_MIN,
+        [BUILTIN_ATOMIC_XCHG] = OP_ATOMIC_XCHG,
+        [BUILTIN_ATOMIC_CAS] = OP_ATOMIC_CAS,
+    };
+    int id = e->a->decl->id;
     const expr *from = e->list.at[0];
 
     if (v[0].kind != VAL_PLACE) {
@@ -85,9 +113,11 @@ value elab_memory(elab *cx, const expr *e, value *v)
         return val_bad();
     }
     const place *p = v[0].as.place;
-    if (!names_check_direction(cx->diags, p->tensor, from->where, is_load))
+    if (!names_check_direction(cx->diags, p->tensor, from->where, id))
         return val_bad();
-    if (is_load)
+    if (atomic[id])
+        return elab_atomic(cx, e, v, atomic[id]);
+    if (id == BUILTIN_LOAD)
         return val_run(ir_load(&cx->b, p->view, p->index, p->extent));
     const char *user = arena_printf(cx->a, "the slice of '%s'", p->tensor->name);
     ir_val x = val_as(cx, &v[1], p->type, e->list.at[1], user);

@@ -163,19 +163,20 @@ static const builtin_row builtin[BUILTIN_COUNT] = {
 #include "dsl/builtin.def"
 };
 
-bool names_check_direction(diag_list *diags, const decl *d, span where, bool is_load)
+bool names_check_direction(diag_list *diags, const decl *d, span where, int called)
 {
+    bool reads = called != BUILTIN_STORE, writes = called != BUILTIN_LOAD;
     diag *x;
 
-    if (d->direction != (is_load ? DIR_OUT : DIR_IN))
+    if (!(reads && d->direction == DIR_OUT) && !(writes && d->direction == DIR_IN))
         return true;
-    if (is_load)
+    if (d->direction == DIR_OUT)
         x = diag_add(diags, DIAG_DIRECTION, where, "'%s' is an out tensor: it cannot be read",
                      d->name);
     else
         x = diag_add(diags, DIAG_DIRECTION, where, "'%s' is an in tensor: it cannot be written",
                      d->name);
-    diag_hint(diags, x, is_load ? "declare it inout" : "declare it out or inout");
+    diag_hint(diags, x, reads ? "declare it inout" : "declare it out or inout");
     diag_note(diags, x, d->where, "declared here");
     return false;
 }
@@ -184,11 +185,12 @@ static void check_access(resolver *r, const expr *call, int id)
 {
     const expr *place = call->list.n ? call->list.at[0] : NULL;
 
-    if ((id != BUILTIN_LOAD && id != BUILTIN_STORE) || !place || place->kind != EXPR_INDEX)
+    if (id < BUILTIN_LOAD || id > BUILTIN_ATOMIC_CAS || /* loads, stores and atomics */
+        !place || place->kind != EXPR_INDEX)
         return;
     const decl *d = place->a->kind == EXPR_NAME ? place->a->decl : NULL;
     if (d && d->kind == DECL_TENSOR)
-        names_check_direction(r->diags, d, place->where, id == BUILTIN_LOAD);
+        names_check_direction(r->diags, d, place->where, id);
 }
 
 /* Who gets a function may call it anywhere, so nothing may follow from a call but its value. */

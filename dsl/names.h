@@ -17,7 +17,7 @@ void names_resolve(unit_ast *unit, arena *a, intern *names, diag_list *diags);
 /* The same for a function that stands beside those of a resolved file. Others may be reading the
  * unit; one thread at a time may do this. */
 void names_resolve_beside(unit_ast *unit, decl *fn, arena *a, intern *names, diag_list *diags);
-/* Reports and returns false when tensor d may not be read (written). */
-bool names_check_direction(diag_list *diags, const decl *d, span where, bool is_load);
+/* Reports and returns false when tensor d may not be read or written as the built-in does. */
+bool names_check_direction(diag_list *diags, const decl *d, span where, int called);
 
 #endif

@@ -36,6 +36,15 @@ typedef struct ir_op_info {
 } ir_op_info;
 const ir_op_info *op_info(enum ir_opcode code);
 int op_parse(const char *name); /* -1 when unknown */
+/* (view, one index per dimension[, values]) with extent and inside: load, store, atomics. */
+static inline bool op_is_access(enum ir_opcode code)
+{
+    return (op_info(code)->traits & (OPT_READ | OPT_WRITE)) != 0;
+}
+static inline bool op_is_atomic(enum ir_opcode code)
+{
+    return (op_info(code)->traits & OPT_READ) && (op_info(code)->traits & OPT_WRITE);
+}
 
 typedef uint32_t ir_val;
 

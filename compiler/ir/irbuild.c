@@ -317,11 +317,11 @@ ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
 
 /* ---- memory ---- */
 
-/* view, indices and, when v is not 0, the value to store */
+/* view, indices and n values */
 static ir_op *build_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
-                           const int32_t *extent, ir_val v)
+                           const int32_t *extent, const ir_val *v, int nv)
 {
-    ir_val args[VIEW_MAX_RANK + 2];
+    ir_val args[VIEW_MAX_RANK + 3];
     int64_t wide[VIEW_MAX_RANK];
     int rank = ir_type_of(b->fn, view).rank, n = 0;
 
@@ -331,21 +331,27 @@ static ir_op *build_access(ir_builder *b, enum ir_opcode code, ir_val view, cons
         args[n++] = index[i];
         wide[i] = extent[i];
     }
-    if (v)
-        args[n++] = v;
+    for (int i = 0; i < nv; i++)
+        args[n++] = v[i];
     ir_attr attr[] = {{.ints = {(uint32_t)rank, wide}}, {.i = 0}};
     return ir_build(b, code, args, n, attr, (ir_type){0});
 }
 
 ir_val ir_load(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent)
 {
-    return build_access(b, OP_LOAD, view, index, extent, 0)->res;
+    return build_access(b, OP_LOAD, view, index, extent, NULL, 0)->res;
 }
 
 void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent, ir_val v)
 {
     ICHECK(v, "a store has a value");
-    build_access(b, OP_STORE, view, index, extent, v);
+    build_access(b, OP_STORE, view, index, extent, &v, 1);
+}
+
+ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
+                 const int32_t *extent, const ir_val *v)
+{
+    return build_access(b, code, view, index, extent, v, code == OP_ATOMIC_CAS ? 2 : 1)->res;
 }
 
 void ir_assert(ir_builder *b, ir_val cond, const char *text)

@@ -49,6 +49,9 @@ ir_val ir_dot(ir_builder *b, ir_val x, ir_val y, ir_val acc);
 ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis);
 ir_val ir_load(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent);
 void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent, ir_val v);
+/* v: the value; of OP_ATOMIC_CAS what is expected, then the value. */
+ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
+                 const int32_t *extent, const ir_val *v);
 void ir_assert(ir_builder *b, ir_val cond, const char *text);
 
 /* Control: the op and its regions; fill a region through ir_at_end(fn, op->regions[i]) and end it

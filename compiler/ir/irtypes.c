@@ -368,6 +368,21 @@ static bool store(const typing *t)
     return give(t, (ir_type){0});
 }
 
+static bool atomic(const typing *t, int values)
+{
+    ir_type res;
+
+    if (!slice(t, t->nargs - 1 - values, &res))
+        return false;
+    for (int i = t->nargs - values; i < t->nargs; i++) {
+        if (!type_equal(res, arg_type(t, i)))
+            return refuse(t, "the value has the type of the slice");
+    }
+    if (dtype_bits((enum dtype)res.dtype) < 32)
+        return refuse(t, "atomic operations are on elements of 32 and 64 bits");
+    return give(t, res);
+}
+
 /* ---- control ---- */
 
 static bool carried(const typing *t, int first)
@@ -477,6 +492,13 @@ static bool result_of(const typing *t, enum ir_opcode code)
         return load(t);
     case OP_STORE:
         return store(t);
+    case OP_ATOMIC_ADD:
+    case OP_ATOMIC_MAX:
+    case OP_ATOMIC_MIN:
+    case OP_ATOMIC_XCHG:
+        return atomic(t, 1);
+    case OP_ATOMIC_CAS:
+        return atomic(t, 2);
     case OP_FOR:
         return loop_bounds(t);
     case OP_IF:

@@ -118,7 +118,7 @@ static void make_sig(tir_source *s, int lines)
 static void drop_proof(ir_op *op, void *arg)
 {
     (void)arg;
-    if (op->code == OP_LOAD || op->code == OP_STORE)
+    if (op_is_access((enum ir_opcode)op->code))
         op->attr[1].i = 0;
 }
 

@@ -67,7 +67,7 @@ static void visit(ir_op *op, void *arg)
     proving *p = arg;
     bool is_constant = op->code == OP_CONST_INT || op->code == OP_SPLAT;
 
-    if (op->code == OP_LOAD || op->code == OP_STORE)
+    if (op_is_access((enum ir_opcode)op->code))
         mark_inside(p, op);
     else if (op->nres != 1 || is_constant || !(op_info(op->code)->traits & OPT_PURE))
         return;

@@ -25,7 +25,7 @@ static ir_val start_of(simplifier *s, ir_op *op, ir_val index)
 
 void simplify_indices(simplifier *s, ir_op *op)
 {
-    if (op->code != OP_LOAD && op->code != OP_STORE)
+    if (!op_is_access((enum ir_opcode)op->code))
         return;
     for (uint32_t d = 0; d < op->attr[0].ints.n; d++) {
         ir_val *index = &op->args[1 + d];

@@ -521,6 +521,20 @@ void cpu_store_element(cpu_emit *e, const ir_op *op)
     }
 }
 
+LLVMValueRef cpu_element_pointer(cpu_emit *e, const ir_op *op, LLVMValueRef *inside)
+{
+    *inside = outer_inside(e, op);
+    return origin_of(e, op);
+}
+
+LLVMValueRef cpu_lane_pointers(cpu_emit *e, const ir_op *op, const cpu_at *at, LLVMValueRef *mask)
+{
+    int limit = limit_of(e, slice_type(e, op), at), mask_depth;
+
+    *mask = full_mask(e, mask_of(e, op, at, limit, &mask_depth));
+    return lane_pointers(e, op, at, e->depth);
+}
+
 /* ---- direct loads ---------------------------------------------------------------------------- */
 
 /* Does the whole slice lie in the tensor? NULL: proved. */

@@ -132,6 +132,12 @@ static LLVMValueRef emit_scalar(cpu_emit *e, const ir_op *op)
         return LLVMBuildTrunc(e->cx->b, slot(e, SLOT_GRID, 0, (int)op->attr[0].i), e->cx->i32, "");
     case OP_LOAD:
         return cpu_load_element(e, op);
+    case OP_ATOMIC_ADD:
+    case OP_ATOMIC_MAX:
+    case OP_ATOMIC_MIN:
+    case OP_ATOMIC_XCHG:
+    case OP_ATOMIC_CAS:
+        return cpu_atomic_element(e, op);
     default:
         return emit_elementwise(e, op);
     }

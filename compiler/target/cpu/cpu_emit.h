@@ -5,7 +5,7 @@
  *   cpu_emit.c    the function: arguments, steps, control
  *   cpu_nests.c   loops of a nest, register blocks, reductions
  *   cpu_eval.c    elements of virtual tiles; buffers
- *   cpu_access.c  elements of tensors
+ *   cpu_access.c  elements of tensors; cpu_atomic.c: read and written at once
  *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
  *
  * Code of a nest is emitted at the outermost loop where its operands are known: every index and
@@ -81,6 +81,7 @@ typedef struct cpu_emit {
     LLVMValueRef block_base;
     int64_t block_off;
     int block_rows; /* 0: none */
+    LLVMValueRef room[4]; /* of cpu_atomic.c; NULL until used */
 } cpu_emit;
 
 /* ---- cpu_emit.c ---- */
@@ -143,6 +144,15 @@ LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const
 void cpu_prepare_direct(cpu_emit *e, const cpu_step *s);
 LLVMValueRef cpu_load_element(cpu_emit *e, const ir_op *op); /* outside of the tensor: 0 */
 void cpu_store_element(cpu_emit *e, const ir_op *op);
+/* Of an access to one element; *inside NULL: proved. */
+LLVMValueRef cpu_element_pointer(cpu_emit *e, const ir_op *op, LLVMValueRef *inside);
+/* Of the lanes' elements, at the depth of the nest; mask: which of them there are. */
+LLVMValueRef cpu_lane_pointers(cpu_emit *e, const ir_op *op, const cpu_at *at, LLVMValueRef *mask);
+
+/* ---- cpu_atomic.c: what was there before ---- */
+cpu_got cpu_atomic(cpu_emit *e, const ir_op *op, const cpu_at *at);
+LLVMValueRef cpu_atomic_element(cpu_emit *e, const ir_op *op);
+
 /* ---- cpu_half.c ---- */
 /* Types of registers and scratch, and of elements in a tensor. */
 LLVMTypeRef cpu_type(const cpu_emit *e, enum dtype t, int lanes);

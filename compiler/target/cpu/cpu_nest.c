@@ -79,9 +79,9 @@ static void place_last(former *f, ir_op *op)
     cpu_step *s = insert_step(f, STEP_SCALAR, op, f->block->last);
 
     set_step(f, op, s);
-    if (op->code == OP_LOAD)
+    if (op_info((enum ir_opcode)op->code)->traits & OPT_READ)
         s->reads = memory_bit(f, op);
-    else if (op->code == OP_STORE)
+    if (op_info((enum ir_opcode)op->code)->traits & OPT_WRITE)
         s->writes = memory_bit(f, op);
 }
 
@@ -130,8 +130,8 @@ static void wish_memory(const former *f, wish *w)
 
     if (op && op->code == OP_LOAD && is_writable(f, op))
         w->reads = memory_bit(f, op);
-    else if (op && op->code == OP_STORE)
-        w->writes = memory_bit(f, op);
+    else if (op && (op_info((enum ir_opcode)op->code)->traits & OPT_WRITE))
+        w->reads = w->writes = memory_bit(f, op);
 }
 
 static wish make_wish(const former *f, cpu_item item)
@@ -279,6 +279,8 @@ static void form_tile(former *f, ir_op *op)
         item.kind = ITEM_REDUCE;
     else if (op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD)
         item.kind = ITEM_SCAN;
+    else if (op_is_atomic((enum ir_opcode)op->code))
+        item.kind = ITEM_ATOMIC;
     if (item.kind != ITEM_BUFFER)
         item.op = op;
     place_item(f, item);
@@ -313,6 +315,11 @@ static void form_op(former *f, ir_op *op)
             return;
         }
         break;
+    case OP_ATOMIC_ADD:
+    case OP_ATOMIC_MAX:
+    case OP_ATOMIC_MIN:
+    case OP_ATOMIC_XCHG:
+    case OP_ATOMIC_CAS:
     case OP_LOAD:
         if (!cpu_is_tile(f->p, op->res) && is_writable(f, op)) {
             place_last(f, op);

@@ -512,7 +512,8 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
         if (item->kind == ITEM_SCAN)
             scan_units(s, item, at, mr, nr, p[np].got);
         for (int u = 0; u < mr * nr && item->kind != ITEM_SCAN; u++)
-            p[np].got[u] = item_value(e, item, &at[u]);
+            p[np].got[u] = item->kind == ITEM_ATOMIC ? cpu_atomic(e, item->op, &at[u])
+                                                     : item_value(e, item, &at[u]);
         np++;
     }
     flush(s, p, np, at, mr, nr);

@@ -148,6 +148,14 @@ static void link_op(ir_op *op, void *arg)
     case OP_STORE:
         vec_push(&o->priced, o->p->a, op);
         return;
+    case OP_ATOMIC_ADD:
+    case OP_ATOMIC_MAX:
+    case OP_ATOMIC_MIN:
+    case OP_ATOMIC_XCHG:
+    case OP_ATOMIC_CAS: /* one element after the other, whatever the lanes */
+        for (int i = 1 + (int)op->attr[0].ints.n; i < op->nargs; i++)
+            link_same(o, op->res, op->args[i]);
+        return;
     case OP_FOR:
     case OP_WHILE:
     case OP_IF:

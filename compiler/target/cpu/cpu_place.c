@@ -53,7 +53,7 @@ static void set_first(ir_op *op, void *arg)
     place *c = arg;
     bool item = op->code == OP_DOT || op->code == OP_REDUCE_MAX || op->code == OP_REDUCE_MIN ||
                 op->code == OP_REDUCE_SUM || op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD ||
-                (op->code == OP_LOAD && writable(c, op));
+                op_is_atomic((enum ir_opcode)op->code) || (op->code == OP_LOAD && writable(c, op));
 
     for (int i = 0; i < op->nres; i++) {
         cpu_value *v = value_of(c, op->res + (ir_val)i);

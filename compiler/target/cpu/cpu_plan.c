@@ -335,6 +335,11 @@ void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
         visit(&w, item->v, identity);
         visit_indices(&w, item->op, identity);
         return;
+    case ITEM_ATOMIC:
+        for (int i = 1 + (int)item->op->attr[0].ints.n; i < item->op->nargs; i++)
+            visit(&w, item->op->args[i], identity);
+        visit_indices(&w, item->op, identity);
+        return;
     case ITEM_DOT:
         vector = cpu_dot_vector(p, item->op);
         operand(&w, item->op->args[vector], true);

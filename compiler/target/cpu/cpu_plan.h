@@ -67,11 +67,12 @@ enum cpu_item_kind {
     ITEM_DOT,    /* v is a dot */
     ITEM_REDUCE, /* v is a reduction */
     ITEM_SCAN,   /* v is a scan; alone in its nest */
-    ITEM_STORE   /* op stores the tile v to a tensor */
+    ITEM_STORE,  /* op stores the tile v to a tensor */
+    ITEM_ATOMIC  /* op, an atomic one, gives v */
 };
 typedef struct cpu_item {
     enum cpu_item_kind kind;
-    ir_op *op; /* DOT, REDUCE, SCAN, STORE; else NULL */
+    ir_op *op; /* NULL of BUFFER */
     ir_val v;
     uint32_t buf; /* BUFFER: where to; 0 = v's own */
 } cpu_item;

@@ -57,5 +57,6 @@ void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 bool interp_load(interp_agent *ag, const ir_op *op);
 bool interp_store(interp_agent *ag, const ir_op *op);
+bool interp_atomic(interp_agent *ag, const ir_op *op);
 
 #endif

@@ -157,6 +157,12 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
         return interp_load(ag, op);
     case OP_STORE:
         return interp_store(ag, op);
+    case OP_ATOMIC_ADD:
+    case OP_ATOMIC_MAX:
+    case OP_ATOMIC_MIN:
+    case OP_ATOMIC_XCHG:
+    case OP_ATOMIC_CAS:
+        return interp_atomic(ag, op);
     case OP_ASSERT:
         return check_assert(ag, op);
     default:

@@ -145,6 +145,107 @@ static void store_row(const slice *s, slice_row r, const ir_scalar *in)
     }
 }
 
+/* ---- atomics ---- */
+
+/* What an atomic op makes of the element x. */
+static ir_scalar updated(const interp_agent *ag, const ir_op *op, enum dtype t, ir_scalar x,
+                         ir_scalar v)
+{
+    ir_scalar arg[] = {x, v};
+
+    if (op->code == OP_ATOMIC_XCHG || op->code == OP_ATOMIC_CAS)
+        return v;
+    enum ir_opcode code = op->code == OP_ATOMIC_ADD   ? OP_ADD
+                          : op->code == OP_ATOMIC_MAX ? OP_MAX
+                                                      : OP_MIN;
+    return eval_op(code, t, t, arg, ag->launch.f64);
+}
+
+static uint64_t word_load(const void *p, bool wide)
+{
+    return wide ? __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED)
+                : __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+}
+
+/* Replaces *old, which becomes what is there when that is another. */
+static bool word_replace(void *p, bool wide, uint64_t *old, uint64_t to)
+{
+    uint32_t narrow = (uint32_t)*old;
+
+    if (wide)
+        return __atomic_compare_exchange_n((uint64_t *)p, old, to, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED);
+    bool done = __atomic_compare_exchange_n((uint32_t *)p, &narrow, (uint32_t)to, false,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    *old = narrow;
+    return done;
+}
+
+static ir_scalar from_word(enum dtype t, uint64_t word)
+{
+    uint32_t narrow = (uint32_t)word;
+
+    return dtype_bits(t) == 64 ? element_read(t, &word) : element_read(t, &narrow);
+}
+
+static uint64_t to_word(enum dtype t, ir_scalar v)
+{
+    uint64_t word = 0;
+    uint32_t narrow = 0;
+
+    element_write(t, dtype_bits(t) == 64 ? (void *)&word : (void *)&narrow, v);
+    return dtype_bits(t) == 64 ? word : narrow;
+}
+
+/* v: what the op does with the element at p; expected: only if it is this one, or NULL. */
+static ir_scalar update(const interp_agent *ag, const ir_op *op, enum dtype t, void *p,
+                        ir_scalar v, const ir_scalar *expected)
+{
+    bool wide = dtype_bits(t) == 64;
+    uint64_t old = word_load(p, wide);
+
+    do {
+        if (expected && old != to_word(t, *expected))
+            break;
+    } while (!word_replace(p, wide, &old, to_word(t, updated(ag, op, t, from_word(t, old), v))));
+    return from_word(t, old);
+}
+
+static void atomic_row(interp_agent *ag, const ir_op *op, const slice *s, slice_row r)
+{
+    const int last = TILE_MAX_RANK - 1;
+    const ir_scalar *v = cells_of(ag, op->args[op->nargs - 1]), *expected = NULL;
+    ir_scalar *out = cells_of(ag, op->res);
+
+    if (op->code == OP_ATOMIC_CAS)
+        expected = cells_of(ag, op->args[op->nargs - 2]);
+    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
+        uint64_t offset = r.offset;
+        int64_t at = r.cell + i;
+
+        if (step(s, last, i, &offset))
+            out[at] = update(ag, op, s->dtype, s->base + (int64_t)offset, v[at],
+                             expected ? &expected[at] : NULL);
+    }
+}
+
+bool interp_atomic(interp_agent *ag, const ir_op *op)
+{
+    slice_row r;
+    slice s;
+
+    if (!slice_make(ag, op, &s))
+        return false;
+    memset(cells_of(ag, op->res), 0, ag->p->length[op->res] * sizeof(ir_scalar));
+    for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
+        if (row_at(&s, row, &r))
+            atomic_row(ag, op, &s, r);
+    }
+    return true;
+}
+
+/* ---- loads, stores ---- */
+
 bool interp_load(interp_agent *ag, const ir_op *op)
 {
     ir_scalar *out = cells_of(ag, op->res);
