@@ -9,13 +9,8 @@
 #define STEP(name)
 #include "compiler/passes/passes.def"
 
-typedef struct pass_row {
-    const char *name, *help;
-    pass_fn run;
-} pass_row;
-
 static const pass_row rows[] = {
-#define PASS(name, help) {#name, help, pass_##name},
+#define PASS(name, help) {#name, help, pass_##name, false},
 #define STEP(name)
 #include "compiler/passes/passes.def"
 };
@@ -28,7 +23,11 @@ static const char *const steps[] = {
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
+static const pass_table level_1 = {rows, ROWS, steps, STEPS};
+
 typedef struct pipeline {
+    const pass_table *table;
+    void *shared;
     ir_module *m;
     diag_list *diags;
     const pipeline_options *options; /* or NULL */
@@ -36,11 +35,11 @@ typedef struct pipeline {
     const char *only; /* run this pass, or NULL: all steps */
 } pipeline;
 
-static const pass_row *row_of(const char *name)
+static const pass_row *row_of(const pass_table *t, const char *name)
 {
-    for (size_t i = 0; i < ROWS; i++) {
-        if (strcmp(rows[i].name, name) == 0)
-            return &rows[i];
+    for (size_t i = 0; i < t->rows; i++) {
+        if (strcmp(t->row[i].name, name) == 0)
+            return &t->row[i];
     }
     return NULL;
 }
@@ -99,7 +98,7 @@ static tw_status verify(const pipeline *p, const pass_row *row)
     diag_list broken;
     strbuf text;
 
-    if (!verifies(p))
+    if (row->partial || !verifies(p))
         return TW_OK;
     diag_init(&broken, p->scratch);
     if (ir_verify(p->m, &broken))
@@ -111,7 +110,7 @@ static tw_status verify(const pipeline *p, const pass_row *row)
 
 static tw_status run_pass(pipeline *p, const pass_row *row)
 {
-    pass_cx cx = {.scratch = p->scratch, .diags = p->diags};
+    pass_cx cx = {.scratch = p->scratch, .diags = p->diags, .shared = p->shared};
     arena_mark mark = arena_save(p->scratch);
     double start = now();
     tw_status st = row->run(&cx, p->m);
@@ -131,9 +130,9 @@ static tw_status run_steps(void *arg)
     pipeline *p = arg;
 
     if (p->only)
-        return run_pass(p, row_of(p->only));
-    for (size_t i = 0; i < STEPS; i++) {
-        tw_status st = run_pass(p, row_of(steps[i]));
+        return run_pass(p, row_of(p->table, p->only));
+    for (size_t i = 0; i < p->table->steps; i++) {
+        tw_status st = run_pass(p, row_of(p->table, p->table->step[i]));
         if (st != TW_OK)
             return st;
     }
@@ -152,21 +151,26 @@ static tw_status run_guarded(pipeline *p)
     return st;
 }
 
+tw_status pipeline_run_table(const pass_table *table, const char *only, void *shared, ir_module *m,
+                             diag_list *diags, const pipeline_options *options)
+{
+    pipeline p = {.table = table, .shared = shared, .m = m, .diags = diags, .options = options,
+                  .only = only};
+
+    if (only && !row_of(table, only))
+        return error_set(TW_E_ARG, "there is no pass '%s'", only);
+    return run_guarded(&p);
+}
+
 tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options)
 {
-    pipeline p = {.m = m, .diags = diags, .options = options};
-
-    return run_guarded(&p);
+    return pipeline_run_table(&level_1, NULL, NULL, m, diags, options);
 }
 
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
                             const pipeline_options *options)
 {
-    pipeline p = {.m = m, .diags = diags, .options = options, .only = pass};
-
-    if (!row_of(pass))
-        return error_set(TW_E_ARG, "there is no pass '%s'", pass);
-    return run_guarded(&p);
+    return pipeline_run_table(&level_1, pass, NULL, m, diags, options);
 }
 
 size_t pipeline_pass_count(void)

@@ -9,8 +9,22 @@ typedef struct pass_cx {
     arena *scratch;  /* rewound after the pass */
     diag_list *diags;
     uint32_t changes; /* what the pass did, in its own unit; 0 = nothing changed. Starts at 0 */
+    void *shared;     /* what the passes of a table know in common, see pass_table; or NULL */
 } pass_cx;
 typedef tw_status (*pass_fn)(pass_cx *cx, ir_module *m);
+
+/* Passes and the order in which they run. */
+typedef struct pass_row {
+    const char *name, *help;
+    pass_fn run;
+    bool partial; /* leaves IR that only a later pass of the table makes whole: not verified */
+} pass_row;
+typedef struct pass_table {
+    const pass_row *row;
+    size_t rows;
+    const char *const *step; /* names */
+    size_t steps;
+} pass_table;
 
 typedef struct pipeline_options {
     const char *dump; /* NULL, a pass name, or "changed" */
@@ -25,6 +39,9 @@ tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *o
 /* Runs one pass, for tests and tools. TW_E_ARG when no pass has that name. */
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
                             const pipeline_options *options);
+/* The same with another table; only: one pass, or NULL for all steps. */
+tw_status pipeline_run_table(const pass_table *table, const char *only, void *shared, ir_module *m,
+                             diag_list *diags, const pipeline_options *options);
 /* The distinct passes. */
 size_t pipeline_pass_count(void);
 const char *pipeline_pass_name(size_t i);

@@ -1,0 +1,39 @@
+#ifndef TW_SCHEDULE_H
+#define TW_SCHEDULE_H
+/* Makes scheduled tile IR (level 2) from level 1, for NVIDIA GPUs.
+ *
+ * The input is a level-1 module after the passes of compiler/passes; the result is the same module,
+ * changed to level 2: verified, every buffer with its offset in shared memory, every barrier in
+ * place, every `convert` free. What does not fit the GPU is refused here (TW_E_LIMIT and a text that
+ * says which limit), before any code is made. */
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/gpu.h"
+
+typedef struct schedule_params {
+    int num_warps;         /* 1, 2, 4, 8, 16 */
+    int num_stages;        /* buffers of a loop's copies: 1, 2, 3, 4 */
+    int operand_registers; /* operands that a loop does not change (Q): 0 read from shared memory
+                              each time, 1 kept in registers */
+    int lazy_rescale;      /* 1: running_max keeps the old maximum while it may */
+    int program_order;     /* 0 as the grid counts; 1 the first dimension from its end, in sections
+                              of the others whose operands fit in L2 */
+} schedule_params;
+/* 4 warps, 2 stages, 0, 1, 0 */
+schedule_params schedule_defaults(void);
+
+typedef struct schedule_result {
+    int warps;
+    int32_t shared_bytes; /* dynamic shared memory of a block */
+    int registers;        /* of a thread: an estimate, from what is live at once */
+} schedule_result;
+
+/* Under guard_run. options (may be NULL): dumps, times, verification after each pass.
+ * TW_E_ARG: parameters out of bounds. TW_E_LIMIT: see above. */
+tw_status schedule_run(ir_module *m, const gpu_limits *gpu, const schedule_params *params,
+                       diag_list *diags, const pipeline_options *options, schedule_result *result);
+/* Runs one pass, for tests and tools; result may be NULL. */
+tw_status schedule_run_pass(ir_module *m, const char *pass, const gpu_limits *gpu,
+                            const schedule_params *params, diag_list *diags,
+                            const pipeline_options *options, schedule_result *result);
+
+#endif
