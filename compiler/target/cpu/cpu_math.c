@@ -1,331 +1,37 @@
-/* exp2, exp, log2, log, tanh, erf, sin, cos of f32 as inline vector code.
- *
- * Coefficients: minimax in relative error, computed with a Remez exchange in double and rounded.
- * Accuracy over all of f32 (tests/unit/check_cpu_math.c holds them to it): docs/CPU.md. */
-#include "compiler/base/check.h"
-#include "compiler/ir/ireval.h"
+/* Functions of one f32: the common polynomials, with AVX-512's instructions where it has them. */
 #include "compiler/target/cpu/cpu_emit.h"
-#include <math.h>
-
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-
-static LLVMValueRef number(LLVMValueRef like, double v)
-{
-    return ll_float(LLVMTypeOf(like), v);
-}
-
-static LLVMValueRef add(cpu_emit *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFAdd(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef sub(cpu_emit *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFSub(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef mul(cpu_emit *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFMul(e->cx->b, x, y, "");
-}
-
-/* c[0] + c[1] x + ... */
-static LLVMValueRef polynomial(cpu_emit *e, LLVMValueRef x, const double *c, int n)
-{
-    LLVMValueRef p = number(x, c[n - 1]);
-
-    for (int i = n - 2; i >= 0; i--)
-        p = cpu_fma_or_not(e, p, x, number(x, c[i]));
-    return p;
-}
-
-/* A NaN stays one. */
-static LLVMValueRef clamp(cpu_emit *e, LLVMValueRef x, double lo, double hi)
-{
-    LLVMValueRef c = LLVMBuildFCmp(e->cx->b, LLVMRealOLT, x, number(x, lo), "");
-
-    x = ll_select(e->cx, c, number(x, lo), x);
-    c = LLVMBuildFCmp(e->cx->b, LLVMRealOGT, x, number(x, hi), "");
-    return ll_select(e->cx, c, number(x, hi), x);
-}
+#include "compiler/target/llvm/llvm_math.h"
 
 /* One of AVX-512's (x, second, mask passthrough, all lanes, current rounding) intrinsics. */
-static LLVMValueRef avx512(cpu_emit *e, const char *name, LLVMValueRef x, LLVMValueRef second)
+static LLVMValueRef avx512(const ll_cx *cx, const char *name, LLVMValueRef x, LLVMValueRef second)
 {
-    LLVMValueRef all = LLVMConstAllOnes(e->cx->i16), current = ll_int(e->cx->i32, 4);
+    LLVMValueRef all = LLVMConstAllOnes(cx->i16), current = ll_int(cx->i32, 4);
     LLVMValueRef arg[] = {x, second, LLVMGetPoison(LLVMTypeOf(x)), all, current};
 
-    return ll_call(e->cx, name, NULL, 0, arg, 5);
+    return ll_call(cx, name, NULL, 0, arg, 5);
 }
 
-/* 2^n for integers n in [-126, 127] */
-static LLVMValueRef power_of_two(cpu_emit *e, LLVMValueRef n)
+static LLVMValueRef avx512_fraction(const ll_cx *cx, LLVMValueRef x)
 {
-    LLVMTypeRef type = LLVMTypeOf(n);
-    LLVMValueRef biased = LLVMBuildAdd(e->cx->b, n, ll_int(type, 127), "");
-    LLVMValueRef bits = LLVMBuildShl(e->cx->b, biased, ll_int(type, 23), "");
-
-    return LLVMBuildBitCast(e->cx->b, bits, ll_lanes(e->cx->f32, ll_lanes_of(type)), "");
+    return avx512(cx, "llvm.x86.avx512.mask.reduce.ps.512", x, ll_int(cx->i32, 9));
 }
 
-/* p * 2^n, n an integer in [-252, 254] held as a float: in two steps, so that a result below the
- * normal range rounds once. */
-static LLVMValueRef scale(cpu_emit *e, LLVMValueRef p, LLVMValueRef n)
+static LLVMValueRef avx512_scale(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n)
 {
-    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(n)));
-
-    if (e->isa->avx512)
-        return avx512(e, "llvm.x86.avx512.mask.scalef.ps.512", p, n);
-    LLVMValueRef k = LLVMBuildFPToSI(e->cx->b, n, type, "");
-    k = LLVMBuildFreeze(e->cx->b, k, ""); /* of a NaN: p is one too */
-    LLVMValueRef half = LLVMBuildAShr(e->cx->b, k, ll_int(type, 1), "");
-    LLVMValueRef rest = LLVMBuildSub(e->cx->b, k, half, "");
-    return mul(e, mul(e, p, power_of_two(e, half)), power_of_two(e, rest));
-}
-
-/* x - floor(x) in [0, 1], then 2^that, then times 2^floor(x). vreduceps and vscalefps do the first
- * and the last for every x, infinities and underflow included. */
-static LLVMValueRef exp2_f32(cpu_emit *e, LLVMValueRef x)
-{
-    static const double c[] = {1.0,           0.693147063,  0.240229309,   0.0554852821,
-                               0.00967545155, 0.0012467847, 0.000216129149};
-
-    if (e->isa->avx512) {
-        LLVMValueRef f = avx512(e, "llvm.x86.avx512.mask.reduce.ps.512", x, ll_int(e->cx->i32, 9));
-        return scale(e, polynomial(e, f, c, COUNT(c)), x);
-    }
-    x = clamp(e, x, -151.0, 129.0);
-    LLVMValueRef n = ll_unary(e->cx, "llvm.floor", x);
-    return scale(e, polynomial(e, sub(e, x, n), c, COUNT(c)), n);
-}
-
-/* x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first times n exact. */
-static LLVMValueRef exp_f32(cpu_emit *e, LLVMValueRef x)
-{
-    static const double c[] = {1.0,          1.0,           0.5,           0.166666657,
-                               0.0416662917, 0.00833349861, 0.00139448687, 0.000197901347};
-
-    x = clamp(e, x, -105.0, 89.0);
-    LLVMValueRef n = mul(e, x, number(x, 1.44269504088896341));
-    n = ll_unary(e->cx, "llvm.floor", add(e, n, number(x, 0.5)));
-    LLVMValueRef r = sub(e, x, mul(e, n, number(x, 0x1.62ep-1)));
-    r = sub(e, r, mul(e, n, number(x, 0x1.0bfbe8e7bcd5ep-15)));
-    return scale(e, polynomial(e, r, c, COUNT(c)), n);
-}
-
-/* ---- logarithms ------------------------------------------------------------------------------ */
-
-/* x = 2^k (1 + r), sqrt(1/2) <= 1 + r < sqrt(2); for x > 0, finite. k is a float. */
-static LLVMValueRef split(cpu_emit *e, LLVMValueRef x, LLVMValueRef *k)
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(x)));
-    const int64_t sqrt_half = 0x3f3504f3;
-
-    LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, x, number(x, 0x1p-126), "");
-    x = ll_select(e->cx, tiny, mul(e, x, number(x, 0x1p23)), x);
-    LLVMValueRef u = LLVMBuildBitCast(b, x, type, "");
-    u = LLVMBuildSub(b, u, ll_int(type, sqrt_half), "");
-    LLVMValueRef n = LLVMBuildAShr(b, u, ll_int(type, 23), "");
-    u = LLVMBuildAnd(b, u, ll_int(type, 0x7fffff), "");
-    u = LLVMBuildAdd(b, u, ll_int(type, sqrt_half), "");
-    n = LLVMBuildSub(b, n, ll_select(e->cx, tiny, ll_int(type, 23), ll_int(type, 0)), "");
-    *k = LLVMBuildSIToFP(b, n, LLVMTypeOf(x), "");
-    return sub(e, LLVMBuildBitCast(b, u, LLVMTypeOf(x), ""), number(x, 1.0));
-}
-
-/* ln(1 + r) - r */
-static LLVMValueRef log_tail(cpu_emit *e, LLVMValueRef r)
-{
-    static const double c[] = {-0.5,        0.333333313,  -0.250008196, 0.200012267,  -0.166233569,
-                               0.142017573, -0.131601825, 0.12761578,   -0.0763449967};
-
-    return mul(e, mul(e, r, r), polynomial(e, r, c, COUNT(c)));
-}
-
-/* Without fma, where the corrections below would not be exact: in double. */
-static LLVMValueRef log_in_double(cpu_emit *e, LLVMValueRef r, LLVMValueRef k, bool binary)
-{
-    LLVMTypeRef narrow = LLVMTypeOf(r), wide = ll_lanes(e->cx->f64, ll_lanes_of(narrow));
-
-    r = LLVMBuildFPExt(e->cx->b, r, wide, "");
-    k = LLVMBuildFPExt(e->cx->b, k, wide, "");
-    LLVMValueRef v = add(e, r, log_tail(e, r));
-    if (binary)
-        v = add(e, k, mul(e, v, number(v, 1.44269504088896341)));
-    else
-        v = add(e, mul(e, k, number(v, 0.693147180559945309)), v);
-    return LLVMBuildFPTrunc(e->cx->b, v, narrow, "");
-}
-
-static LLVMValueRef natural(cpu_emit *e, LLVMValueRef r, LLVMValueRef k)
-{
-    LLVMValueRef low = ll_fma(e->cx, k, number(r, 0x1.0bfbe8e7bcd5ep-15), log_tail(e, r));
-
-    return ll_fma(e->cx, k, number(r, 0x1.62ep-1), add(e, r, low));
-}
-
-/* k + (r + tail) log2(e), with the rounding errors of k + y and of y = r log2(e) kept. */
-static LLVMValueRef binary(cpu_emit *e, LLVMValueRef r, LLVMValueRef k)
-{
-    const double high = 0x1.715476p+0, low = 0x1.4ae0bf85ddf44p-26;
-    LLVMValueRef y = mul(e, r, number(r, high)), lost, sum;
-
-    lost = ll_fma(e->cx, r, number(r, high), LLVMBuildFNeg(e->cx->b, y, ""));
-    lost = ll_fma(e->cx, r, number(r, low), lost);
-    lost = ll_fma(e->cx, log_tail(e, r), number(r, high), lost);
-    sum = add(e, k, y);
-    lost = add(e, lost, sub(e, y, sub(e, sum, k)));
-    return add(e, sum, lost);
-}
-
-static LLVMValueRef log_f32(cpu_emit *e, LLVMValueRef x, bool base2)
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMValueRef k, r = split(e, x, &k), v;
-
-    if (!e->isa->fma)
-        v = log_in_double(e, r, k, base2);
-    else
-        v = base2 ? binary(e, r, k) : natural(e, r, k);
-    LLVMValueRef infinite = LLVMBuildFCmp(b, LLVMRealUEQ, x, number(x, (double)INFINITY), "");
-    LLVMValueRef negative = LLVMBuildFCmp(b, LLVMRealOLT, x, number(x, 0.0), "");
-    LLVMValueRef zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, number(x, 0.0), "");
-    v = ll_select(e->cx, infinite, x, v); /* and NaN */
-    v = ll_select(e->cx, negative, number(x, (double)NAN), v);
-    return ll_select(e->cx, zero, number(x, -(double)INFINITY), v);
-}
-
-/* ---- tanh, erf ------------------------------------------------------------------------------- */
-
-/* x + x P(x^2) */
-static LLVMValueRef odd_series(cpu_emit *e, LLVMValueRef x, const double *c, int n)
-{
-    return cpu_fma_or_not(e, x, polynomial(e, mul(e, x, x), c, n), x);
-}
-
-/* small where |x| < bound, else large with x's sign; NaN takes large, which keeps it. */
-static LLVMValueRef by_size(cpu_emit *e, LLVMValueRef x, double bound, LLVMValueRef small,
-                            LLVMValueRef large)
-{
-    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef below = LLVMBuildFCmp(e->cx->b, LLVMRealOLT, size, number(x, bound), "");
-
-    return ll_select(e->cx, below, small, ll_binary(e->cx, "llvm.copysign", large, x));
-}
-
-/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say. */
-static LLVMValueRef tanh_f32(cpu_emit *e, LLVMValueRef x)
-{
-    static const double c[] = {0.0,
-                               -0.333333308027,
-                               0.133332060086,
-                               -0.0539467630757,
-                               0.021700703272,
-                               -0.00817739832516,
-                               0.00214296190209};
-    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef t = exp_f32(e, add(e, size, size));
-
-    t = LLVMBuildFDiv(e->cx->b, number(x, 2.0), add(e, t, number(x, 1.0)), "");
-    return by_size(e, x, 0.625, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
-}
-
-/* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */
-static LLVMValueRef erf_f32(cpu_emit *e, LLVMValueRef x)
-{
-    static const double c[] = {0.128379166764,   -0.376126349799, 0.11283715033,
-                               -0.0268605084687, 0.0052038591731, -0.000817563943708,
-                               8.51310466209e-5};
-    static const double q[] = {-0.000177496736602, -1.12774955334,  -0.637059769431,
-                               -0.1040373445,      0.0222770793848, -0.00305560552036,
-                               0.000197181505678};
-    LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
-    LLVMValueRef t = exp_f32(e, polynomial(e, size, q, COUNT(q)));
-
-    return by_size(e, x, 0.9, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
-}
-
-/* ---- sin, cos -------------------------------------------------------------------------------- */
-
-/* wide - n pi/2 for the nearest n; pi/2 in three parts, of which the first two times n are exact.
- */
-static LLVMValueRef reduce_angle(cpu_emit *e, LLVMValueRef wide, LLVMValueRef *n)
-{
-    static const double part[] = {0x1.921fb5p+0, 0x1.110b46p-26, 0x1.1a62633145c07p-54};
-
-    *n = mul(e, wide, number(wide, 0x1.45f306dc9c883p-1));
-    *n = ll_unary(e->cx, "llvm.floor", add(e, *n, number(wide, 0.5)));
-    for (int i = 0; i < COUNT(part); i++)
-        wide = sub(e, wide, mul(e, *n, number(wide, part[i])));
-    return wide;
-}
-
-static LLVMValueRef has_bit(cpu_emit *e, LLVMValueRef x, int64_t bit)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    LLVMValueRef kept = LLVMBuildAnd(e->cx->b, x, ll_int(type, bit), "");
-
-    return LLVMBuildICmp(e->cx->b, LLVMIntNE, kept, LLVMConstNull(type), "");
-}
-
-/* In double, where every step is exact enough; quarter turns choose series and sign. */
-static LLVMValueRef wave_f32(cpu_emit *e, LLVMValueRef x, bool is_cos)
-{
-    static const double s[] = {-0.166666666416269731, 0.00833332938594237546,
-                               -0.00019839334853343724, 2.71831166028996109e-6};
-    static const double c[] = {-0.499999996944754931, 0.0416666203570827635,
-                               -0.00138866816465929674, 0.000024383567189807254};
-    LLVMBuilderRef b = e->cx->b;
-    int lanes = ll_lanes_of(LLVMTypeOf(x));
-    LLVMTypeRef ints = ll_lanes(e->cx->i32, lanes);
-    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), n;
-    LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealOLE, size, number(x, ANGLE_MAX), "");
-    LLVMValueRef r = reduce_angle(e, LLVMBuildFPExt(b, x, ll_lanes(e->cx->f64, lanes), ""), &n);
-    LLVMValueRef square = mul(e, r, r);
-    LLVMValueRef sine = add(e, r, mul(e, mul(e, r, square), polynomial(e, square, s, COUNT(s))));
-    LLVMValueRef cosine =
-        add(e, number(r, 1.0), mul(e, square, polynomial(e, square, c, COUNT(c))));
-    LLVMValueRef turn = LLVMBuildFreeze(b, LLVMBuildFPToSI(b, n, ints, ""), "");
-
-    if (is_cos)
-        turn = LLVMBuildAdd(b, turn, ll_int(ints, 1), "");
-    LLVMValueRef v = ll_select(e->cx, has_bit(e, turn, 1), cosine, sine);
-    v = ll_select(e->cx, has_bit(e, turn, 2), LLVMBuildFNeg(b, v, ""), v);
-    return ll_select(e->cx, known, LLVMBuildFPTrunc(b, v, LLVMTypeOf(x), ""),
-                     number(x, (double)NAN));
-}
-
-static LLVMValueRef vector_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
-{
-    switch ((int)code) {
-    case OP_EXP2:
-        return exp2_f32(e, x);
-    case OP_EXP:
-        return exp_f32(e, x);
-    case OP_LOG2:
-        return log_f32(e, x, true);
-    case OP_LOG:
-        return log_f32(e, x, false);
-    case OP_TANH:
-        return tanh_f32(e, x);
-    case OP_ERF:
-        return erf_f32(e, x);
-    case OP_SIN:
-        return wave_f32(e, x, false);
-    case OP_COS:
-        return wave_f32(e, x, true);
-    default:
-        ICHECK(0, "a function of one float");
-        return NULL;
-    }
+    return avx512(cx, "llvm.x86.avx512.mask.scalef.ps.512", p, n);
 }
 
 /* A scalar goes through a vector: one definition, the same bits. */
 LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
 {
+    ll_math m = {.cx = e->cx, .fma = e->isa->fma};
+
+    if (e->isa->avx512) {
+        m.fraction = avx512_fraction;
+        m.scale = avx512_scale;
+    }
     if (ll_lanes_of(LLVMTypeOf(x)) > 1)
-        return vector_math(e, code, x);
-    x = vector_math(e, code, ll_splat(e->cx, x, e->isa->lanes));
+        return ll_math_op(&m, code, x);
+    x = ll_math_op(&m, code, ll_splat(e->cx, x, e->isa->lanes));
     return LLVMBuildExtractElement(e->cx->b, x, ll_i64(e->cx, 0), "");
 }

@@ -1,0 +1,19 @@
+#ifndef TW_TARGET_LLVM_MATH_H
+#define TW_TARGET_LLVM_MATH_H
+/* Functions of one f32 as inline code: one set of polynomials for all targets. Within 2 units in
+ * the last place for every argument; docs/CPU.md has a table. */
+#include "compiler/target/llvm/llvm_build.h"
+
+typedef struct ll_math {
+    const ll_cx *cx;
+    bool fma; /* the machine has it: else a product and a sum */
+    /* Where the machine has instructions for them, or NULL: x - floor(x), and p * 2^floor(n), both
+     * for every x and n, infinities and results below the normal range included. */
+    LLVMValueRef (*fraction)(const ll_cx *cx, LLVMValueRef x);
+    LLVMValueRef (*scale)(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n);
+} ll_math;
+
+/* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF. */
+LLVMValueRef ll_math_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
+
+#endif
