@@ -139,8 +139,8 @@ TW_API void tw_context_destroy(tw_context *cx);
 TW_API TW_CHECKED tw_status tw_device_open(tw_context *cx, const char *spec, tw_device **out);
 TW_API void tw_device_close(tw_device *dev);
 
-/* Restricts dev to a code path it can run ("cpu-avx512", "cpu-avx2", "cpu-generic"; "" = the best).
- * Call before the first use of dev. Fails with TW_E_ARG (unknown path; the error lists those
+/* Restricts dev to a code path it can run ("cpu-avx512-bf16", "cpu-avx512", "cpu-avx2",
+ * "cpu-generic"; "" = the best). Call before the first use of dev. Fails with TW_E_ARG (unknown path; the error lists those
  * known), TW_E_UNSUPPORTED (this machine cannot run it). */
 TW_API TW_CHECKED tw_status tw_device_force_target(tw_device *dev, const char *target);
 

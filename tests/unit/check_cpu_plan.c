@@ -138,9 +138,10 @@ static int copies(const cpu_block *b)
     return n;
 }
 
-static cpu_plan *attention_plan(int block_m, int block_n, int d, bool causal)
+static cpu_plan *attention_plan(enum dtype type, const cpu_isa *isa, int block_m, int block_n,
+                                int d, bool causal)
 {
-    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},
+    ir_binding b[] = {{"T", BIND_DTYPE, type},
                       {"D", BIND_INT, d},
                       {"DV", BIND_INT, d},
                       {"CAUSAL", BIND_BOOL, causal},
@@ -148,12 +149,12 @@ static cpu_plan *attention_plan(int block_m, int block_n, int d, bool causal)
                       {"BLOCK_N", BIND_INT, block_n}};
     ir_module *m = lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
 
-    return cpu_plan_new(&memory, m->kernel, &wide);
+    return cpu_plan_new(&memory, m->kernel, isa);
 }
 
 static tw_status plan_attention(void *arg)
 {
-    const cpu_plan *p = attention_plan(64, 64, 128, true);
+    const cpu_plan *p = attention_plan(DT_F32, &wide, 64, 64, 128, true);
 
     (void)arg;
     /* lanes are queries in all four dots; nothing is reduced across lanes */
@@ -175,6 +176,37 @@ static tw_status plan_attention(void *arg)
 START_TEST(attention_has_queries_in_its_lanes)
 {
     under_guard(plan_attention);
+}
+END_TEST
+
+static bool stores_pairs(const cpu_plan *p, const cpu_nest *n)
+{
+    (void)p;
+    return n->pairs;
+}
+
+static tw_status plan_pairs(void *arg)
+{
+    cpu_isa isa = wide;
+
+    (void)arg;
+    isa.bf16_pairs = true;
+    const cpu_plan *p = attention_plan(DT_BF16, &isa, 64, 64, 128, true);
+    ck_assert_int_eq(count_nests(p, p->body, is_row_dot), 4);
+    ck_assert_int_eq(count_nests(p, p->body, turns), 2);
+    /* K stays where it is; Q, and P and V in each loop, are stored in pairs */
+    ck_assert_int_eq(count_steps(p->body, STEP_DIRECT, true), 2);
+    ck_assert_int_eq(count_nests(p, p->body, stores_pairs), 5);
+    ck_assert_int_eq(copies(p->body), 0);
+    /* O and S in f32; Q, P, V, and K when ragged in 16 bits; rows of 64 */
+    ck_assert_int_le(p->scratch_bytes,
+                     4 * (64 * 128 + 64 * 64) + 2 * (64 * 128 + 64 * 64 + 2 * 64 * 128) + 4096);
+    return TW_OK;
+}
+
+START_TEST(bf16_is_multiplied_in_pairs)
+{
+    under_guard(plan_pairs);
 }
 END_TEST
 
@@ -296,6 +328,7 @@ Suite *test_suite(void)
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, attention_has_queries_in_its_lanes);
+    tcase_add_test(t, bf16_is_multiplied_in_pairs);
     tcase_add_test(t, a_product_has_columns_in_its_lanes);
     tcase_add_test(t, a_swap_is_one_nest_in_place);
     tcase_add_test(t, parts_shared_at_every_level_cost_once);

@@ -3,7 +3,8 @@
 /* Plan -> LLVM IR of one function: what the emitting files share.
  *
  *   cpu_emit.c    the function: arguments, steps, control
- *   cpu_nests.c   loops of a nest, register blocks, reductions
+ *   cpu_loop.c    loops; cpu_nests.c: those of a nest, reductions
+ *   cpu_dot.c     the register block of a dot; cpu_pairs.c: pairs of bf16
  *   cpu_eval.c    elements of virtual tiles; buffers
  *   cpu_access.c  elements of tensors; cpu_atomic.c: read and written at once
  *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
@@ -94,13 +95,48 @@ void cpu_home(cpu_emit *e);
 const cpu_view *cpu_view_of(cpu_emit *e, int param);
 LLVMValueRef cpu_index_value(cpu_emit *e, cpu_index i); /* as i64, at its depth */
 
+/* ---- cpu_loop.c ---- */
+enum { CPU_MAX_CARRIED = 64 };
+typedef struct cpu_loop {
+    LLVMBasicBlockRef head; /* NULL: no loop, one iteration */
+    LLVMValueRef index, phi[CPU_MAX_CARRIED];
+    int64_t n, step;
+    int ncarried;
+} cpu_loop;
+/* 0, step, ... below n. carried: what enters, replaced by what each iteration begins with. */
+cpu_index cpu_loop_open(cpu_emit *e, cpu_loop *l, int64_t n, int64_t step, LLVMValueRef *carried,
+                        int ncarried);
+/* carried: what the iteration ends with, which is also what the loop leaves. */
+void cpu_loop_close(cpu_emit *e, cpu_loop *l, LLVMValueRef *carried);
+
 /* ---- cpu_nests.c ---- */
 void cpu_emit_nest(cpu_emit *e, const cpu_nest *n);
+
+/* ---- cpu_dot.c ---- */
+/* The nest's dot for mr rows of nr vectors; at: of each, the vectors of a row next to each other.
+ * Its elements are remembered. */
+void cpu_emit_dot(cpu_emit *e, const cpu_nest *n, const cpu_at *at, int mr, int nr);
+
+/* ---- cpu_pairs.c: i32 words that hold two elements of bf16, the first in the low half ---- */
+/* Elements `at` and the next ones along the pairs' dimension of a dot's operand. */
+LLVMValueRef cpu_load_pairs(cpu_emit *e, ir_val v, const cpu_at *at);
+/* low and high are vectors of f32; exact: they hold values of bf16. */
+void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef low,
+                     LLVMValueRef high, bool exact);
+/* acc + both products of the pairs, in f32; subnormal factors and results may be taken for 0. */
+LLVMValueRef cpu_add_products(cpu_emit *e, LLVMValueRef acc, LLVMValueRef x, LLVMValueRef y);
 
 /* ---- cpu_eval.c ---- */
 cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at);
 /* What v's op gives at these indices, though v has a buffer: for the nest that fills it. */
 cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at);
+/* An operand of a dot: what is direct is read in place. */
+cpu_got cpu_eval_operand(cpu_emit *e, ir_val v, const cpu_at *at);
+/* The value that operand v is but for views; *at: of v, becomes of that. */
+ir_val cpu_operand(const cpu_emit *e, ir_val v, cpu_at *at);
+/* Where a direct load's element lies; it is known at that depth. */
+LLVMValueRef cpu_direct_address(cpu_emit *e, ir_val v, const cpu_at *at, int depth);
+LLVMValueRef cpu_buf_address(cpu_emit *e, const cpu_buf *b, const cpu_at *at, int depth);
 void cpu_remember(cpu_emit *e, ir_val v, const cpu_at *at, cpu_got got);
 /* got as a vector. */
 LLVMValueRef cpu_vector(cpu_emit *e, cpu_got got);

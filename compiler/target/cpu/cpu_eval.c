@@ -178,9 +178,10 @@ int cpu_at_depth(const cpu_at *at, int rank)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-static LLVMValueRef buf_address(cpu_emit *e, const cpu_buf *b, const cpu_at *at, int depth)
+LLVMValueRef cpu_buf_address(cpu_emit *e, const cpu_buf *b, const cpu_at *at, int depth)
 {
-    LLVMTypeRef elem = cpu_memory_type(e, (enum dtype)b->type.dtype, 1);
+    enum dtype held = b->pairs ? DT_I32 : (enum dtype)b->type.dtype;
+    LLVMTypeRef elem = cpu_memory_type(e, held, 1);
     cpu_term t[TILE_MAX_RANK + 1];
     int n = b->type.rank;
 
@@ -189,7 +190,7 @@ static LLVMValueRef buf_address(cpu_emit *e, const cpu_buf *b, const cpu_at *at,
         t[d].stride = ll_i64(e->cx, b->stride[d]);
     }
     /* the offset is a multiple of 64, and so of every element's size */
-    t[n].i = (cpu_index){.off = b->offset / dtype_bytes((enum dtype)b->type.dtype)};
+    t[n].i = (cpu_index){.off = b->offset / dtype_bytes(held)};
     t[n].stride = ll_i64(e->cx, 1);
     return cpu_address(e, elem, e->arg_scratch, t, n + 1, depth);
 }
@@ -229,7 +230,7 @@ static cpu_got load_across(cpu_emit *e, const cpu_buf *b, const cpu_at *at)
     cpu_got got = {.depth = cpu_at_depth(at, b->type.rank)};
     enum dtype t = (enum dtype)b->type.dtype;
     LLVMTypeRef elem = cpu_memory_type(e, t, 1);
-    LLVMValueRef base = buf_address(e, b, at, got.depth);
+    LLVMValueRef base = cpu_buf_address(e, b, at, got.depth);
 
     cpu_hoist(e, got.depth);
     LLVMValueRef at_lanes = lane_pointers(e, elem, base, ll_i64(e->cx, b->stride[at->lane]));
@@ -289,7 +290,7 @@ static cpu_got load_buf(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *a
     if (vector && at->lane != b->lane)
         return in_block(e, at->i[b->lane]) && t != DT_I1 ? load_turned(e, v, b, at)
                                                          : load_across(e, b, at);
-    LLVMValueRef p = buf_address(e, b, at, got.depth);
+    LLVMValueRef p = cpu_buf_address(e, b, at, got.depth);
     cpu_hoist(e, got.depth);
     got.v = ll_load(e->cx, cpu_memory_type(e, t, vector ? e->isa->lanes : 1), p,
                     vector ? vector_align(e, b) : element_align(b));
@@ -302,7 +303,7 @@ void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got)
 {
     const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
     enum dtype t = (enum dtype)b->type.dtype;
-    LLVMValueRef p = buf_address(e, b, at, e->depth);
+    LLVMValueRef p = cpu_buf_address(e, b, at, e->depth);
 
     if (at->lane < 0) {
         ll_store(e->cx, cpu_to_memory(e, t, got.v), p, element_align(b));
@@ -476,25 +477,6 @@ static cpu_got eval_op(cpu_emit *e, const ir_op *op, const cpu_at *at)
     }
 }
 
-/* One element of a load that is read in place. */
-static cpu_got load_direct(cpu_emit *e, ir_val v, const cpu_at *at)
-{
-    const cpu_direct *d = &e->direct[v];
-    ir_type t = ir_type_of(e->fn, v);
-    cpu_got got = {.depth = cpu_at_depth(at, t.rank)};
-    enum dtype dt = (enum dtype)t.dtype;
-    cpu_term term[TILE_MAX_RANK];
-
-    for (int i = 0; i < t.rank; i++)
-        term[i] = (cpu_term){at->i[i], d->stride[i]};
-    LLVMTypeRef elem = cpu_memory_type(e, dt, 1);
-    LLVMValueRef p = cpu_address(e, elem, d->base, term, t.rank, got.depth);
-    cpu_hoist(e, got.depth);
-    got.v = cpu_to_register(e, dt, ll_load(e->cx, elem, p, (unsigned)dtype_bytes(dt)));
-    cpu_home(e);
-    return got;
-}
-
 cpu_got cpu_eval_item(cpu_emit *e, ir_val v, const cpu_at *at)
 {
     cpu_memo key = key_of(e, v, at);
@@ -518,14 +500,55 @@ cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at)
         return (cpu_got){e->scalar[v], 0};
     if ((known = memo_find(e, &key)))
         return known->got;
-    if (value->place == CPU_VIRTUAL && value->direct && at->lane < 0 && e->direct[v].base) {
-        got = load_direct(e, v, at);
-    } else if (value->place == CPU_VIRTUAL) {
+    if (value->place == CPU_VIRTUAL) {
         got = eval_op(e, ir_def(e->fn, v), at);
     } else {
-        ICHECK(value->buf, "a tile that another step reads has a buffer");
+        ICHECK(value->buf && !value->pairs, "a tile that another step reads has a buffer");
         got = load_buf(e, v, &e->plan->bufs.at[cpu_buf_root(e->plan, value->buf)], at);
     }
     cpu_remember(e, v, at, got);
+    return got;
+}
+
+/* ---- operands of dots ------------------------------------------------------------------------ */
+
+ir_val cpu_operand(const cpu_emit *e, ir_val v, cpu_at *at)
+{
+    int dim[TILE_MAX_RANK], rank = ir_type_of(e->fn, v).rank;
+    ir_val base = cpu_strip(e->plan, v, dim);
+    cpu_at in = {.lane = at->lane < 0 ? -1 : dim[at->lane]};
+
+    for (int d = 0; d < rank; d++)
+        in.i[dim[d]] = at->i[d];
+    *at = in;
+    return base;
+}
+
+LLVMValueRef cpu_direct_address(cpu_emit *e, ir_val v, const cpu_at *at, int depth)
+{
+    const cpu_direct *d = &e->direct[v];
+    ir_type t = ir_type_of(e->fn, v);
+    LLVMTypeRef elem = cpu_memory_type(e, (enum dtype)t.dtype, 1);
+    cpu_term term[TILE_MAX_RANK];
+
+    for (int i = 0; i < t.rank; i++)
+        term[i] = (cpu_term){at->i[i], d->stride[i]};
+    return cpu_address(e, elem, d->base, term, t.rank, depth);
+}
+
+cpu_got cpu_eval_operand(cpu_emit *e, ir_val v, const cpu_at *at)
+{
+    cpu_at in = *at;
+    ir_val base = cpu_operand(e, v, &in);
+    enum dtype t = (enum dtype)ir_type_of(e->fn, base).dtype;
+
+    if (in.lane >= 0 || !e->plan->value.at[base].direct)
+        return cpu_eval(e, base, &in);
+    cpu_got got = {.depth = cpu_at_depth(&in, ir_type_of(e->fn, base).rank)};
+    LLVMValueRef p = cpu_direct_address(e, base, &in, got.depth);
+    cpu_hoist(e, got.depth);
+    got.v = ll_load(e->cx, cpu_memory_type(e, t, 1), p, (unsigned)dtype_bytes(t));
+    got.v = cpu_to_register(e, t, got.v);
+    cpu_home(e);
     return got;
 }

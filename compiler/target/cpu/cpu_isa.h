@@ -10,8 +10,9 @@ typedef struct cpu_isa {
     int lanes;            /* of every vector, whatever its dtype: those of f32 in a register */
     int mr, nr;           /* register block of a dot: rows x vectors; mr * nr + nr + 1 registers */
     bool avx512;
-    bool fma;  /* a fused multiply-add in one instruction */
-    bool f16c; /* between f16 and f32 in one instruction */
+    bool fma;        /* a fused multiply-add in one instruction */
+    bool f16c;       /* between f16 and f32 in one instruction */
+    bool bf16_pairs; /* adds the products of two pairs of bf16 to f32 in one instruction */
 } cpu_isa;
 
 #endif

@@ -92,6 +92,7 @@ typedef struct wish {
     ir_type space;
     int lane;
     int axis;  /* of a reduction, else -1 */
+    int pairs; /* dimension along which the item stores pairs, else -1 */
     int block; /* the dimension along which an access is transposed, else -1 */
     uint64_t reads, writes;
 } wish;
@@ -137,9 +138,11 @@ static void wish_memory(const former *f, wish *w)
 static wish make_wish(const former *f, cpu_item item)
 {
     ir_val space = item.kind == ITEM_REDUCE ? item.op->args[0] : item.v;
-    wish w = {.item = item, .axis = -1, .block = -1};
+    wish w = {.item = item, .axis = -1, .pairs = -1, .block = -1};
     wish_walk k = {f->p, &w};
 
+    if (item.kind == ITEM_BUFFER && !item.buf)
+        w.pairs = f->p->value.at[item.v].pairs - 1;
     w.space = ir_type_of(f->p->fn, space);
     w.lane = item.buf ? f->p->bufs.at[item.buf].lane : f->p->value.at[space].lane;
     if (item.kind == ITEM_REDUCE || item.kind == ITEM_SCAN)
@@ -154,6 +157,14 @@ static wish make_wish(const former *f, cpu_item item)
     return w;
 }
 
+/* The row dimension that w wants innermost; -1: any. */
+static int inner_of(const wish *w)
+{
+    if (w->axis >= 0 && w->axis != w->lane)
+        return w->axis;
+    return w->pairs >= 0 ? w->pairs : w->block;
+}
+
 /* May w's loops be those of n? */
 static bool fits(const cpu_nest *n, const wish *w)
 {
@@ -161,7 +172,7 @@ static bool fits(const cpu_nest *n, const wish *w)
         w->item.kind == ITEM_SCAN || n->scan)
         return false;
     bool horizontal = w->axis == w->lane;
-    int inner = w->axis >= 0 && !horizontal ? w->axis : w->block;
+    int inner = inner_of(w);
     if (w->block >= 0 && (n->dot || n->horizontal))
         return false;
     if (horizontal)
@@ -173,7 +184,7 @@ static void join(cpu_plan *p, cpu_step *s, const wish *w)
 {
     cpu_nest *n = s->nest;
     bool vertical = w->axis >= 0 && w->axis != w->lane;
-    int inner = vertical ? w->axis : w->block;
+    int inner = inner_of(w);
 
     vec_push(&n->items, p->a, w->item);
     s->reads |= w->reads;
@@ -181,6 +192,7 @@ static void join(cpu_plan *p, cpu_step *s, const wish *w)
     n->horizontal = n->horizontal || (w->axis >= 0 && !vertical);
     n->vertical = n->vertical || vertical;
     n->scan = w->item.kind == ITEM_SCAN;
+    n->pairs = n->pairs || w->pairs >= 0;
     if (w->item.kind == ITEM_DOT) {
         n->dot = w->item.op;
         inner = 1 - n->lane;
@@ -396,7 +408,7 @@ void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
     } else if (n->dot) {
         n->mr = p->isa->mr;
     } else if (!n->horizontal) {
-        n->mr = wants_pairs(n) ? 2 : 1;
+        n->mr = n->pairs || wants_pairs(n) ? 2 : 1;
         while (n->mr * n->nr < 4)
             n->mr *= 2;
     }

@@ -1,73 +1,18 @@
-/* Loops of one nest, the register block of a dot, reductions.
- *
- * All loops have constant trip counts of at least one, and test at the end. A loop of one iteration
- * is no loop. The last lanes of a dimension that is no multiple of the vector are always reached by
- * a constant index, so that masks for them are constants. */
+/* The loops of one nest, and reductions. The last lanes of a dimension that is no multiple of the
+ * vector are always reached by a constant index, so that masks for them are constants. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
 #include <math.h>
-
-enum { MAX_CARRIED = 64, MAX_BLOCK = 32 };
 
 typedef struct nest {
     cpu_emit *e;
     const cpu_nest *n;
     cpu_at at; /* row indices; the lane's is the group's first */
     /* running values of the reductions: for each, nr vectors, then nr NaN masks if it has them */
-    LLVMValueRef carried[MAX_CARRIED];
+    LLVMValueRef carried[CPU_MAX_CARRIED];
     int ncarried;
     int nr; /* vectors that have running values */
 } nest;
-
-/* ---- loops ----------------------------------------------------------------------------------- */
-
-typedef struct loop {
-    LLVMBasicBlockRef head; /* NULL: no loop, one iteration */
-    LLVMValueRef index, phi[MAX_CARRIED];
-    int64_t n, step;
-    int ncarried;
-} loop;
-
-/* 0, step, ... below n. carried: what enters, replaced by what each iteration begins with. */
-static cpu_index loop_open(cpu_emit *e, loop *l, int64_t n, int64_t step, LLVMValueRef *carried,
-                           int ncarried)
-{
-    *l = (loop){.n = n, .step = step, .ncarried = ncarried};
-    if (n <= step)
-        return (cpu_index){0};
-    LLVMBasicBlockRef before = e->here;
-    l->head = ll_block(e->cx, "loop");
-    LLVMBuildBr(e->cx->b, l->head);
-    ICHECK(e->depth + 1 < CPU_MAX_DEPTH, "loops of a nest are few");
-    e->enter[e->depth++] = before;
-    cpu_goto(e, l->head);
-    l->index = LLVMBuildPhi(e->cx->b, e->cx->i64, "");
-    ll_phi_add(l->index, ll_i64(e->cx, 0), before);
-    for (int i = 0; i < ncarried; i++) {
-        l->phi[i] = LLVMBuildPhi(e->cx->b, LLVMTypeOf(carried[i]), "");
-        ll_phi_add(l->phi[i], carried[i], before);
-        carried[i] = l->phi[i];
-    }
-    return (cpu_index){l->index, 0, e->depth};
-}
-
-/* carried: what the iteration ends with, which is also what the loop leaves. */
-static void loop_close(cpu_emit *e, loop *l, LLVMValueRef *carried)
-{
-    if (!l->head)
-        return;
-    LLVMBasicBlockRef after = ll_block(e->cx, "");
-    LLVMValueRef next = LLVMBuildAdd(e->cx->b, l->index, ll_i64(e->cx, l->step), "");
-    LLVMValueRef more = LLVMBuildICmp(e->cx->b, LLVMIntULT, next, ll_i64(e->cx, l->n), "");
-
-    LLVMBuildCondBr(e->cx->b, more, l->head, after);
-    ll_phi_add(l->index, next, e->here);
-    for (int i = 0; i < l->ncarried; i++)
-        ll_phi_add(l->phi[i], carried[i], e->here);
-    cpu_memo_close(e, e->depth);
-    e->depth--;
-    cpu_goto(e, after);
-}
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
@@ -147,7 +92,7 @@ static void reductions_begin(nest *s, int nr)
             continue;
         enum dtype t = reduced_type(s, op);
         bool nan = tracks_nan(s, op);
-        ICHECK(s->ncarried + 2 * nr <= MAX_CARRIED, "reductions of a nest are few");
+        ICHECK(s->ncarried + 2 * nr <= CPU_MAX_CARRIED, "reductions of a nest are few");
         for (int j = 0; j < nr; j++)
             s->carried[s->ncarried++] = cpu_neutral(e, (enum ir_opcode)op->code, t, e->isa->lanes);
         for (int j = 0; j < nr && nan; j++)
@@ -358,64 +303,6 @@ static void scan_units(nest *s, const cpu_item *item, const cpu_at *at, int mr, 
     }
 }
 
-/* ---- the register block of a dot ------------------------------------------------------------- */
-
-static LLVMValueRef multiply_add(cpu_emit *e, enum dtype t, LLVMValueRef x, LLVMValueRef y,
-                                 LLVMValueRef acc)
-{
-    if (dtype_is_float(t))
-        return cpu_fma_or_not(e, x, y, acc);
-    return LLVMBuildAdd(e->cx->b, LLVMBuildMul(e->cx->b, x, y, ""), acc, "");
-}
-
-/* acc[r * nr + j] += row r's element k * vector j's lanes at k */
-static void dot_step(nest *s, LLVMValueRef *acc, const cpu_at *at, int mr, int nr, cpu_index k)
-{
-    cpu_emit *e = s->e;
-    const ir_op *dot = s->n->dot;
-    int vector = cpu_dot_vector(e->plan, dot), row = 1 - vector;
-    enum dtype from = (enum dtype)ir_type_of(e->fn, dot->args[0]).dtype;
-    enum dtype to = (enum dtype)ir_type_of(e->fn, dot->res).dtype;
-    LLVMValueRef lanes[MAX_BLOCK];
-
-    for (int j = 0; j < nr; j++) {
-        cpu_at in = {.lane = vector};
-        in.i[vector] = at[j].i[s->n->lane];
-        in.i[1 - vector] = k;
-        LLVMValueRef v = cpu_vector(e, cpu_eval(e, dot->args[vector], &in));
-        lanes[j] = widen(e, from, to, v);
-    }
-    for (int r = 0; r < mr; r++) {
-        cpu_at in = {.lane = -1};
-        in.i[row] = at[r * nr].i[s->n->inner];
-        in.i[1 - row] = k;
-        cpu_got got = cpu_eval(e, dot->args[row], &in);
-        LLVMValueRef x = widen(e, from, to, cpu_vector(e, got));
-        for (int j = 0; j < nr; j++)
-            acc[r * nr + j] = multiply_add(e, to, x, lanes[j], acc[r * nr + j]);
-    }
-}
-
-static void emit_dot(nest *s, const cpu_at *at, int mr, int nr)
-{
-    cpu_emit *e = s->e;
-    const ir_op *dot = s->n->dot;
-    int64_t depth = ir_type_of(e->fn, dot->args[0]).shape[1];
-    LLVMValueRef acc[MAX_BLOCK];
-    loop l;
-
-    ICHECK(mr * nr <= MAX_BLOCK, "a register block fits the registers");
-    for (int i = 0; i < mr * nr; i++)
-        acc[i] = cpu_vector(e, cpu_eval(e, dot->args[2], &at[i]));
-    int unroll = depth % 2 ? 1 : 2;
-    cpu_index k = loop_open(e, &l, depth, unroll, acc, mr * nr);
-    for (int i = 0; i < unroll; i++, k.off++)
-        dot_step(s, acc, at, mr, nr, k);
-    loop_close(e, &l, acc);
-    for (int i = 0; i < mr * nr; i++)
-        cpu_remember(e, dot->res, &at[i], (cpu_got){acc[i], e->depth});
-}
-
 /* ---- one iteration --------------------------------------------------------------------------- */
 
 typedef struct pending {
@@ -423,11 +310,30 @@ typedef struct pending {
     cpu_got *got; /* by unit */
 } pending;
 
+/* What is stored in pairs is rounded there. */
+static ir_val before_rounding(const cpu_emit *e, ir_val v)
+{
+    const ir_op *op = ir_def(e->fn, v);
+
+    return op->code == OP_CAST && ir_type_of(e->fn, op->args[0]).dtype == DT_F32 ? op->args[0] : v;
+}
+
+/* Does the item compute its value, or copy it from where it lies? */
+static bool computes(const cpu_emit *e, const cpu_item *item)
+{
+    return item->kind == ITEM_BUFFER &&
+           (!item->buf || item->buf == e->plan->value.at[item->v].direct_buf);
+}
+
 static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
 {
-    if (item->kind != ITEM_BUFFER || item->buf)
-        return cpu_eval(e, item->v, at);
-    return cpu_eval_item(e, item->v, at);
+    ir_val v = item->v;
+
+    if (!computes(e, item))
+        return cpu_eval(e, v, at);
+    if (!item->buf && e->plan->value.at[v].pairs)
+        v = before_rounding(e, v);
+    return v == item->v ? cpu_eval_item(e, v, at) : cpu_eval(e, v, at);
 }
 
 /* Lanes beyond the tile's end do not count in a reduction along the lanes. */
@@ -461,24 +367,50 @@ static void reduce_units(nest *s, const cpu_item *item, const cpu_at *at, int mr
     }
 }
 
+/* Rows next to each other, of which there is an even number. */
+static void flush_pairs(nest *s, const pending *p, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+    ir_val v = p->item->v;
+    bool exact = before_rounding(e, v) == v;
+
+    ICHECK(mr % 2 == 0, "rows come in pairs");
+    for (int r = 0; r < mr; r += 2) {
+        for (int u = r * nr; u < (r + 1) * nr; u++)
+            cpu_store_pairs(e, e->plan->value.at[v].buf, &at[u], cpu_vector(e, p->got[u]),
+                            cpu_vector(e, p->got[u + nr]), exact);
+    }
+}
+
+static void flush_store(nest *s, const pending *p, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+    const ir_op *op = p->item->op;
+
+    if (s->n->blocks && cpu_contiguous_dim(e->plan, op) == s->n->inner) {
+        cpu_store_block(e, op, at, p->got, s->n->inner);
+        return;
+    }
+    for (int u = 0; u < mr * nr; u++)
+        cpu_store_tensor(e, op, &at[u], p->got[u]);
+}
+
 /* Everything is evaluated before anything is stored: results may take their operands' place. */
 static void flush(nest *s, const pending *p, uint32_t n, const cpu_at *at, int mr, int nr)
 {
     cpu_emit *e = s->e;
 
-    for (uint32_t i = 0; i < n; i++) {
-        const cpu_item *item = p[i].item;
-        uint32_t buf = item->buf ? item->buf : e->plan->value.at[item->v].buf;
-        bool block = item->kind == ITEM_STORE && s->n->blocks &&
-                     cpu_contiguous_dim(e->plan, item->op) == s->n->inner;
-        for (int u = 0; u < mr * nr; u++) {
-            if (item->kind != ITEM_STORE && buf)
-                cpu_store_buf(e, buf, &at[u], p[i].got[u]);
-            else if (item->kind == ITEM_STORE && !block)
-                cpu_store_tensor(e, item->op, &at[u], p[i].got[u]);
+    for (; n > 0; n--, p++) {
+        const cpu_value *v = &e->plan->value.at[p->item->v];
+        uint32_t buf = p->item->buf ? p->item->buf : v->buf;
+        if (p->item->kind == ITEM_STORE) {
+            flush_store(s, p, at, mr, nr);
+        } else if (buf && !p->item->buf && v->pairs) {
+            flush_pairs(s, p, at, mr, nr);
+        } else {
+            for (int u = 0; u < mr * nr && buf; u++)
+                cpu_store_buf(e, buf, &at[u], p->got[u]);
         }
-        if (block)
-            cpu_store_block(e, item->op, at, p[i].got, s->n->inner);
     }
 }
 
@@ -500,7 +432,7 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
     e->block_off = row.off;
     e->block_rows = s->n->blocks ? mr : 0;
     if (s->n->dot)
-        emit_dot(s, at, mr, nr);
+        cpu_emit_dot(e, s->n, at, mr, nr);
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         const cpu_item *item = &s->n->items.at[i];
         if (item->kind == ITEM_REDUCE) {
@@ -529,7 +461,7 @@ static int rows_of_block(const nest *s, int nr)
     int rows = s->n->space.shape[s->n->inner], mr = s->n->mr;
 
     while (s->n->dot && mr * nr < isa->mr * isa->nr && mr < 2 * isa->mr)
-        mr++;
+        mr += s->n->pairs ? 2 : 1;
     return mr < rows ? mr : rows;
 }
 
@@ -538,16 +470,16 @@ static void emit_group(nest *s, int nr)
     cpu_emit *e = s->e;
     int inner = s->n->inner, rows = inner >= 0 ? s->n->space.shape[inner] : 1;
     int mr = inner >= 0 ? rows_of_block(s, nr) : 1, whole = rows / mr * mr;
-    loop l;
+    cpu_loop l;
 
     if (s->n->horizontal) { /* the rows are outside, and their indices in s->at */
         emit_units(s, 1, nr, inner >= 0 ? s->at.i[inner] : (cpu_index){0});
         return;
     }
     reductions_begin(s, nr);
-    cpu_index row = loop_open(e, &l, whole, mr, s->carried, s->ncarried);
+    cpu_index row = cpu_loop_open(e, &l, whole, mr, s->carried, s->ncarried);
     emit_units(s, mr, nr, row);
-    loop_close(e, &l, s->carried);
+    cpu_loop_close(e, &l, s->carried);
     if (rows > whole)
         emit_units(s, rows - whole, nr, (cpu_index){.off = whole});
     finish_reductions(s);
@@ -560,7 +492,7 @@ static void emit_groups(nest *s)
     int lane = s->n->lane, lanes = e->isa->lanes, extent = s->n->space.shape[lane];
     int chunks = (extent + lanes - 1) / lanes, nr = s->n->nr;
     int looped = chunks / nr, rest = chunks % nr;
-    loop l;
+    cpu_loop l;
 
     if (rest == 0 && extent % lanes)
         looped--;
@@ -571,9 +503,9 @@ static void emit_groups(nest *s)
     if (looped) {
         int carried = s->n->horizontal ? s->ncarried : 0;
         s->at.i[lane] =
-            loop_open(e, &l, (int64_t)looped * nr * lanes, nr * lanes, s->carried, carried);
+            cpu_loop_open(e, &l, (int64_t)looped * nr * lanes, nr * lanes, s->carried, carried);
         emit_group(s, nr);
-        loop_close(e, &l, s->carried);
+        cpu_loop_close(e, &l, s->carried);
     }
     s->at.i[lane] = (cpu_index){.off = (int64_t)looped * nr * lanes};
     if (rest)
@@ -584,7 +516,7 @@ static void emit_groups(nest *s)
 
 static void emit_rows(nest *s, int d)
 {
-    loop l;
+    cpu_loop l;
 
     if (d == s->n->space.rank) {
         emit_groups(s);
@@ -594,9 +526,9 @@ static void emit_rows(nest *s, int d)
         emit_rows(s, d + 1);
         return;
     }
-    s->at.i[d] = loop_open(s->e, &l, s->n->space.shape[d], 1, NULL, 0);
+    s->at.i[d] = cpu_loop_open(s->e, &l, s->n->space.shape[d], 1, NULL, 0);
     emit_rows(s, d + 1);
-    loop_close(s->e, &l, NULL);
+    cpu_loop_close(s->e, &l, NULL);
 }
 
 void cpu_emit_nest(cpu_emit *e, const cpu_nest *n)

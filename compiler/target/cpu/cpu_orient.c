@@ -217,20 +217,22 @@ static bool only_dots(const orient *o, ir_val v)
 
 static double dot_price(const orient *o, const ir_op *op)
 {
-    int dim[TILE_MAX_RANK], vector = cpu_dot_vector(o->p, op);
+    int dim[TILE_MAX_RANK], along[TILE_MAX_RANK], vector = cpu_dot_vector(o->p, op);
     ir_val v = cpu_strip(o->p, op->args[vector], dim);
-    ir_val s = cpu_strip(o->p, op->args[1 - vector], (int[TILE_MAX_RANK]){0});
+    ir_val s = cpu_strip(o->p, op->args[1 - vector], along);
     int lane = dim[vector]; /* the first factor's rows, the second's columns */
     const ir_op *def = ir_def(o->p->fn, v);
     ir_type t = type_of(o, v), res = type_of(o, op->res);
-    double price = vectors(o, res, lane_of(o, op->res)) * type_of(o, op->args[0]).shape[1];
+    int at_once = cpu_dot_of_pairs(o->p, op) ? 2 : 1;
+    double price =
+        vectors(o, res, lane_of(o, op->res)) * type_of(o, op->args[0]).shape[1] / at_once;
 
     if (def && def->code == OP_LOAD)
         price += access_price(o, def, t, lane) + vectors(o, t, lane);
     else
         price +=
             vectors(o, t, lane) * (has_choice(o, v) && lane_of(o, v) != lane ? TRANSPOSE_COST : 1);
-    if (!cpu_may_be_direct(o->p, s))
+    if (!cpu_may_be_direct(o->p, op, 1 - vector, s, along))
         price += vectors(o, type_of(o, s), lane_of(o, s));
     return price;
 }

@@ -4,7 +4,8 @@
  * times, what a loop carries on, or when it is dear and used twice or in a deeper loop. Everything
  * else is virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one
  * element at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an
- * item.
+ * item. Where the machine multiplies pairs of bf16, operands of their dots are stored in pairs, or
+ * read in place when the tensor's order is that.
  */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
@@ -91,9 +92,10 @@ static bool only_vectors(const place *c, ir_val v, int lane)
     return true;
 }
 
-/* Gives the dot a copy of base, turned as the operand is, with lanes along base's dimension lane.
- */
-static void turn_operand(place *c, ir_op *dot, int arg, ir_val base, const int *dim, int lane)
+/* Gives the dot a copy of base, turned as the operand is, with lanes along base's dimension lane,
+ * in pairs along its dimension pairs - 1. */
+static void turn_operand(place *c, ir_op *dot, int arg, ir_val base, const int *dim, int lane,
+                         int pairs)
 {
     ir_op *def = ir_def(c->p->fn, base);
     ir_block *blk = ir_value_of(c->p->fn, base)->block;
@@ -101,6 +103,7 @@ static void turn_operand(place *c, ir_op *dot, int arg, ir_val base, const int *
     ir_val copy = cpu_insert_copy(c->p, base, NULL, before);
 
     value_of(c, copy)->lane = (uint8_t)lane;
+    value_of(c, copy)->pairs = (uint8_t)pairs;
     if (dim[0] == 1) {
         ir_builder b = ir_before(c->p->fn, dot);
         copy = ir_trans(&b, copy, (int[]){1, 0});
@@ -120,24 +123,77 @@ static void place_vector_operand(place *c, ir_op *dot)
 
     if (v->place == CPU_VIRTUAL && v->lane != lane && only_vectors(c, base, lane))
         v->lane = (uint8_t)lane;
-    if (v->lane != lane)
-        turn_operand(c, dot, arg, base, dim, lane);
+    if (v->lane != lane || v->pairs)
+        turn_operand(c, dot, arg, base, dim, lane, 0);
     else if (v->place == CPU_VIRTUAL)
         v->place = CPU_ITEM;
 }
 
 static void place_scalar_operand(place *c, ir_op *dot)
 {
-    int dim[TILE_MAX_RANK];
-    ir_val base = cpu_strip(c->p, dot->args[1 - cpu_dot_vector(c->p, dot)], dim);
+    int dim[TILE_MAX_RANK], arg = 1 - cpu_dot_vector(c->p, dot);
+    ir_val base = cpu_strip(c->p, dot->args[arg], dim);
     cpu_value *v = value_of(c, base);
 
-    if (v->place != CPU_VIRTUAL)
+    if (v->pairs || (v->direct && !cpu_may_be_direct(c->p, dot, arg, base, dim)))
+        turn_operand(c, dot, arg, base, dim, v->lane, 0);
+    else if (v->place != CPU_VIRTUAL)
         return;
-    if (cpu_may_be_direct(c->p, base))
+    else if (cpu_may_be_direct(c->p, dot, arg, base, dim))
         v->direct = true;
     else
         v->place = CPU_ITEM;
+}
+
+/* Do only dots of pairs use v (through trans), with pairs across its dimension lane? */
+static bool only_in_pairs(const place *c, ir_val v, int lane)
+{
+    const cpu_uses *uses = &value_of(c, v)->uses;
+
+    for (uint32_t i = 0; i < uses->n; i++) {
+        const ir_op *op = uses->at[i].op;
+        if (op->code == OP_TRANS) {
+            if (!only_in_pairs(c, op->res, op->attr[0].ints.at[0] == lane ? 0 : 1))
+                return false;
+        } else if (op->code != OP_DOT || uses->at[i].arg != lane || !cpu_dot_of_pairs(c->p, op)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An operand of a dot of pairs: read in place, or stored in pairs, by its own item if that has no
+ * other use. */
+static void place_in_pairs(place *c, ir_op *dot, int arg)
+{
+    int dim[TILE_MAX_RANK];
+    ir_val base = cpu_strip(c->p, dot->args[arg], dim);
+    int lane = dim[arg], pairs = 1 + dim[1 - arg];
+    cpu_value *v = value_of(c, base);
+
+    if (v->pairs == pairs)
+        return;
+    if (v->place == CPU_VIRTUAL && arg != cpu_dot_vector(c->p, dot) &&
+        cpu_may_be_direct(c->p, dot, arg, base, dim)) {
+        v->direct = true;
+    } else if (v->place == CPU_VIRTUAL && !v->direct && only_in_pairs(c, base, lane)) {
+        v->place = CPU_ITEM;
+        v->lane = (uint8_t)lane;
+        v->pairs = (uint8_t)pairs;
+    } else {
+        turn_operand(c, dot, arg, base, dim, lane, pairs);
+    }
+}
+
+static void place_operands(place *c, ir_op *dot)
+{
+    if (cpu_dot_of_pairs(c->p, dot)) {
+        place_in_pairs(c, dot, cpu_dot_vector(c->p, dot));
+        place_in_pairs(c, dot, 1 - cpu_dot_vector(c->p, dot));
+    } else {
+        place_vector_operand(c, dot);
+        place_scalar_operand(c, dot);
+    }
 }
 
 /* ---- what is dear ---------------------------------------------------------------------------- */
@@ -262,7 +318,6 @@ static void place_result(ir_op *op, void *arg)
         c->dear[op->res] = (uint8_t)dear;
         c->height[op->res] = (uint8_t)height_of(c, op);
     }
-    v->direct = v->direct && v->place == CPU_VIRTUAL;
 }
 
 /* ---- what loops carry ------------------------------------------------------------------------ */
@@ -298,10 +353,8 @@ void cpu_place(cpu_plan *p)
     ir_walk(p->fn->body, separate_swaps, &c);
     set_block(&c, p->fn->body);
     ir_walk(p->fn->body, set_first, &c);
-    for (uint32_t i = 0; i < c.dots.n; i++) {
-        place_vector_operand(&c, c.dots.at[i]);
-        place_scalar_operand(&c, c.dots.at[i]);
-    }
+    for (uint32_t i = 0; i < c.dots.n; i++)
+        place_operands(&c, c.dots.at[i]);
     cpu_collect_uses(p);
     c.dear = ARENA_ARRAY(p->a, uint8_t, p->value.n);
     c.height = ARENA_ARRAY(p->a, uint8_t, p->value.n);

@@ -114,13 +114,26 @@ int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op)
     return n;
 }
 
-bool cpu_may_be_direct(const cpu_plan *p, ir_val v)
+bool cpu_dot_of_pairs(const cpu_plan *p, const ir_op *dot)
+{
+    ir_type t = ir_type_of(p->fn, dot->args[0]);
+
+    return p->isa->bf16_pairs && t.dtype == DT_BF16 && t.shape[1] % 2 == 0;
+}
+
+bool cpu_may_be_direct(const cpu_plan *p, const ir_op *dot, int arg, ir_val v, const int *dim)
 {
     const ir_op *def = ir_def(p->fn, v);
     enum dtype t = (enum dtype)ir_type_of(p->fn, v).dtype;
 
-    if (!def || def->code != OP_LOAD || cpu_held(t) != t)
+    if (!def || def->code != OP_LOAD)
         return false;
+    if (cpu_dot_of_pairs(p, dot)) {
+        if (cpu_contiguous_dim(p, def) != dim[1 - arg])
+            return false;
+    } else if (cpu_held(t) != t) {
+        return false;
+    }
     for (int d = 0; d < (int)def->attr[0].ints.n; d++) {
         if (cpu_is_gathered(p->fn, def, d))
             return false;
@@ -135,10 +148,9 @@ int cpu_dot_vector(const cpu_plan *p, const ir_op *dot)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane)
+static uint32_t new_buf(cpu_plan *p, ir_type type, int lane, int pairs)
 {
-    enum dtype held = cpu_held((enum dtype)type.dtype);
-    cpu_buf b = {.type = type_with_dtype(type, held), .lane = lane, .root = p->bufs.n};
+    cpu_buf b = {.type = type, .lane = lane, .pairs = pairs, .root = p->bufs.n};
     int lanes = p->isa->lanes;
     int64_t step = (type.shape[lane] + lanes - 1) / lanes * lanes;
 
@@ -146,12 +158,23 @@ uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane)
     for (int d = type.rank - 1; d >= 0; d--) {
         if (d == lane)
             continue;
-        b.stride[d] = step;
-        step *= type.shape[d];
+        b.stride[d] = d + 1 == pairs ? step / 2 : step;
+        step = b.stride[d] * type.shape[d];
     }
-    b.bytes = (step * dtype_bytes(held) + 63) & ~63ll;
+    b.bytes = (step * (pairs ? 4 : dtype_bytes((enum dtype)type.dtype)) + 63) & ~63ll;
     vec_push(&p->bufs, p->a, b);
     return b.root;
+}
+
+uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane)
+{
+    return new_buf(p, type_with_dtype(type, cpu_held((enum dtype)type.dtype)), lane, 0);
+}
+
+uint32_t cpu_new_narrow(cpu_plan *p, ir_type type, int lane, int pairs)
+{
+    ICHECK(pairs != 1 + lane, "pairs lie across the lanes");
+    return new_buf(p, type, lane, pairs);
 }
 
 uint32_t cpu_buf_root(const cpu_plan *p, uint32_t b)

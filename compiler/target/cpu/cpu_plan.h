@@ -28,10 +28,14 @@ typedef struct cpu_span {
 } cpu_span;
 
 /* A tile in scratch: the lane dimension innermost and padded to whole vectors, the others row-major
- * around it. Buffers that are never alive at the same time may be one. */
+ * around it. Buffers that are never alive at the same time may be one.
+ * In pairs: elements k and k + 1 (k even) along a dimension that is not the lane are 16 bits each
+ * of one word of 32, strides count words, and that of this dimension is half of the pairs'
+ * distance. */
 typedef struct cpu_buf {
-    ir_type type; /* its dtype is what is held */
+    ir_type type; /* its dtype is what is held; bf16 where it is kept in 16 bits */
     int lane;
+    int pairs;                     /* 1 + the dimension that lies in pairs; 0: none */
     int64_t stride[TILE_MAX_RANK]; /* in elements */
     int64_t bytes, offset;
     uint32_t root; /* the buffer it is merged into, or itself */
@@ -54,6 +58,7 @@ typedef VEC(cpu_use) cpu_uses;
 typedef struct cpu_value {
     uint8_t place;       /* enum cpu_place */
     uint8_t lane;        /* dimension in the lanes; 0 for scalars */
+    uint8_t pairs;       /* of an item: see cpu_buf; only dots of pairs read it then */
     bool direct;         /* a load that dots read in place as their scalar operand */
     uint32_t buf;        /* 0 = none (yet) */
     uint32_t direct_buf; /* zero-filled copy of a direct load's block when it is ragged */
@@ -86,6 +91,7 @@ typedef struct cpu_nest {
     int inner;                 /* the row dimension innermost; -1: the space has none */
     bool inner_fixed;          /* a reduction, a dot or a transposition chose it */
     bool horizontal, vertical; /* has reductions along the lanes; along inner */
+    bool pairs;                /* an item stores pairs of inner rows */
     bool scan;                 /* the one item is a scan, along the lanes or along inner */
     bool blocks;               /* inner rows come in blocks of `lanes`, for transposed access */
     int mr, nr;
@@ -172,8 +178,11 @@ int cpu_view_dim(const ir_op *op, int d);
 bool cpu_is_gathered(const ir_fn *fn, const ir_op *op, int d);
 /* The tile dimension whose elements lie next to each other in the tensor; -1 when unknown. */
 int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op);
-/* Could dots read v one element at a time where it lies? */
-bool cpu_may_be_direct(const cpu_plan *p, ir_val v);
+/* Could the dot read v, which operand arg of it is but for views, one element at a time (one pair,
+ * for a dot of pairs) where it lies? dim: from cpu_strip. */
+bool cpu_may_be_direct(const cpu_plan *p, const ir_op *dot, int arg, ir_val v, const int *dim);
+/* Does it multiply pairs of bf16? */
+bool cpu_dot_of_pairs(const cpu_plan *p, const ir_op *dot);
 /* Operand number of a dot's vector operand: 0 when the result's rows lie in the lanes, else 1. */
 int cpu_dot_vector(const cpu_plan *p, const ir_op *dot);
 
@@ -192,6 +201,8 @@ void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
 bool cpu_leaf_local(const cpu_plan *p, const cpu_leaf *leaf, const cpu_nest *nest);
 
 uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane);
+/* One that keeps elements as a tensor does, or in pairs. */
+uint32_t cpu_new_narrow(cpu_plan *p, ir_type type, int lane, int pairs);
 uint32_t cpu_buf_root(const cpu_plan *p, uint32_t b);
 /* A nest that copies v into the buffer, for cpu_copy. */
 cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf);

@@ -73,8 +73,11 @@ static void read_buf(scratch *c, ir_val v, cpu_block *at, int32_t t)
 {
     cpu_value *x = value_of(c, v);
 
+    ir_type type = ir_type_of(c->p->fn, v);
+
     if (!x->buf)
-        x->buf = cpu_new_buf(c->p, ir_type_of(c->p->fn, v), x->lane);
+        x->buf = x->pairs ? cpu_new_narrow(c->p, type, x->lane, x->pairs)
+                          : cpu_new_buf(c->p, type, x->lane);
     t = stretched(at, home_of(c, v), t);
     if (c->life[v].last < t)
         c->life[v].last = t;
@@ -280,7 +283,7 @@ static void span_direct(scratch *c, cpu_step *s)
     if ((op->attr[1].i & all) == all)
         return;
     ir_type t = ir_type_of(c->p->fn, op->res);
-    v->direct_buf = cpu_new_buf(c->p, t, lane < 0 ? t.rank - 1 : lane);
+    v->direct_buf = cpu_new_narrow(c->p, t, lane < 0 ? t.rank - 1 : lane, 0);
     s->nest = cpu_copy_nest(c->p, op->res, v->direct_buf);
     add_span(c, v->direct_buf, 2 * s->time + 1, c->direct_life[op->res].last);
 }
@@ -317,12 +320,17 @@ static bool overlap(const cpu_buf *x, const cpu_buf *y)
     return false;
 }
 
+static bool same_shape(const cpu_buf *x, const cpu_buf *y)
+{
+    return x->lane == y->lane && x->pairs == y->pairs && type_equal(x->type, y->type);
+}
+
 static void merge(scratch *c, uint32_t from, uint32_t into)
 {
     cpu_buf *x = &c->p->bufs.at[cpu_buf_root(c->p, from)];
     cpu_buf *y = &c->p->bufs.at[cpu_buf_root(c->p, into)];
 
-    if (x == y || x->lane != y->lane || !type_equal(x->type, y->type) || overlap(x, y))
+    if (x == y || !same_shape(x, y) || overlap(x, y))
         return;
     x->root = y->root;
     for (uint32_t i = 0; i < x->live.n; i++)
@@ -388,7 +396,7 @@ static bool succeeds(const cpu_buf *x, const cpu_buf *y)
 
 static bool collide(const cpu_buf *x, const cpu_buf *y)
 {
-    bool same = x->offset == y->offset && x->lane == y->lane && type_equal(x->type, y->type);
+    bool same = x->offset == y->offset && same_shape(x, y);
 
     if (x->offset >= y->offset + y->bytes || y->offset >= x->offset + x->bytes)
         return false;

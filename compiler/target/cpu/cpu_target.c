@@ -224,6 +224,13 @@ static bool has_avx512(const target *t)
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") && has_f16c();
 }
 
+/* On Intel's processors vdpbf16ps has half the rate of f32's fma (Emerald Rapids: 83 against 166
+ * GFLOP/s), on AMD's the same for twice the products. */
+static bool has_avx512_bf16(const target *t)
+{
+    return has_avx512(t) && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
+}
+
 static bool has_avx2(const target *t)
 {
     (void)t;
@@ -247,6 +254,16 @@ static const cpu_isa avx512 = {.name = "x86-64-v4",
                                .avx512 = true,
                                .fma = true,
                                .f16c = true};
+static const cpu_isa avx512_bf16 = {.name = "x86-64-v4+avx512bf16",
+                                    .cpu = "x86-64-v4",
+                                    .features = "+avx512bf16",
+                                    .lanes = 16,
+                                    .mr = 4,
+                                    .nr = 4,
+                                    .avx512 = true,
+                                    .fma = true,
+                                    .f16c = true,
+                                    .bf16_pairs = true};
 static const cpu_isa avx2 = {.name = "x86-64-v3",
                              .cpu = "x86-64-v3",
                              .features = "",
@@ -258,11 +275,13 @@ static const cpu_isa avx2 = {.name = "x86-64-v3",
 static const cpu_isa generic = {
     .name = "x86-64-v2", .cpu = "x86-64-v2", .features = "", .lanes = 4, .mr = 4, .nr = 2};
 
+CPU_TARGET(cpu_avx512_bf16, "cpu-avx512-bf16", "AVX-512 that multiplies pairs of bf16 at full rate",
+           &avx512_bf16, has_avx512_bf16);
 CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
 CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
 CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_sse42);
 
-const target *const cpu_targets[] = {&cpu_avx512, &cpu_avx2, &cpu_generic, NULL};
+const target *const cpu_targets[] = {&cpu_avx512_bf16, &cpu_avx512, &cpu_avx2, &cpu_generic, NULL};
 #else
 static bool always(const target *t)
 {
