@@ -298,7 +298,8 @@ TW_API TW_CHECKED tw_status tw_kernel_shape(tw_kernel *k, const tw_arg *args, si
                                             DLDataType *dtype);
 
 /* Binds compile-time values and the configuration once; its launches take tensors and scalars by
- * position (in parameter order, names ignored) and skip the lookup.
+ * position (in parameter order, names ignored; the last may be left out where they have defaults)
+ * and skip the lookup.
  * k and dev must outlive it. Fails as tw_launch. */
 TW_API TW_CHECKED tw_status tw_kernel_specialize(tw_kernel *k, tw_device *dev, const tw_arg *args,
                                                  size_t count, const tw_launch_options *options,

@@ -122,8 +122,12 @@ class Launches(unittest.TestCase):
         bound = scale.bind({"x": x, "y": y, "by": 2.0})
         bound(by=5.0, y=y, x=x)  # in any order
         np.testing.assert_array_equal(y, x * np.float32(5))
+        bound(x=x, y=y)
+        np.testing.assert_array_equal(y, x * np.float32(2))
         with self.assertRaisesRegex(TypeError, "'z' is not a tensor or scalar of scale"):
             bound(x=x, y=y, z=1)
+        with self.assertRaisesRegex(tw.Error, "'y'"):
+            bound(x=x)
 
     def test_threads_share_a_kernel(self):
         attention, results = self.cx.load(ATTENTION), [None] * 6

@@ -403,7 +403,7 @@ END_TEST
 START_TEST(by_position)
 {
     static call c;
-    tw_arg arg[7];
+    tw_arg arg[8];
 
     make(&c);
     ck_assert_int_eq(resolve(&c), TW_OK);
@@ -414,7 +414,10 @@ START_TEST(by_position)
     unsigned flag = RESOLVE_BY_POSITION;
     ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 7, flag, &c.out), TW_OK);
     ck_assert_int_eq(c.out.scalar[6].i, 3);
-    ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 6, flag, &c.out), TW_E_ARG);
+    ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 6, flag, &c.out), TW_OK);
+    ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 8, flag, &c.out), TW_E_ARG);
+    ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 4, flag, &c.out), TW_E_ARG);
+    ck_assert_ptr_nonnull(strstr(error_get()->text, "'lse'"));
     c.out.p.cons[D].value = 64;
     ck_assert_int_eq(runtime_resolve_args(&kernel, &device, arg, 7, flag, &c.out), TW_E_ARG);
     ck_assert_ptr_nonnull(strstr(error_get()->text, "'D' is 64 from the specialisation"));

@@ -235,8 +235,8 @@ START_TEST(bound_launches)
     tw_device *dev = rt_device("interp");
     tw_kernel *k = rt_tuned_kernel();
     const tw_arg named[] = {TW_TENSOR("y", &y.t), TW_TENSOR("x", &x.t), TW_BOOL("FLAG", true)};
-    tw_arg args[] = {tw_arg_tensor(NULL, &x.t), tw_arg_tensor(NULL, &y.t),
-                     tw_arg_float(NULL, 0.25)};
+    tw_arg args[4] = {tw_arg_tensor(NULL, &x.t), tw_arg_tensor(NULL, &y.t),
+                      tw_arg_float(NULL, 0.25)};
     tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
     tw_bound *b = NULL;
 
@@ -250,7 +250,8 @@ START_TEST(bound_launches)
     x.x[1] = 5.0f;
     RT_OK(tw_bound_launch(b, NULL, args, 3));
     ck_assert(y.x[0] == 5.25f);
-    RT_FAILS(tw_bound_launch(b, NULL, args, 2), TW_E_ARG, "3 tensors and scalars");
+    RT_FAILS(tw_bound_launch(b, NULL, args, 4), TW_E_ARG, "3 tensors and scalars");
+    RT_FAILS(tw_bound_launch(b, NULL, args, 1), TW_E_ARG, "'y'");
     x.t.dtype.bits = 64;
     RT_FAILS(tw_bound_launch(b, NULL, args, 3), TW_E_ARG, "'T' is f32 from the specialisation");
     x.t.dtype.bits = 32;
