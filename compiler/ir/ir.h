@@ -23,7 +23,7 @@ enum ir_opcode {
 };
 enum ir_trait {
     OPT_PURE = 1, OPT_EWISE = 2, OPT_COMM = 4, OPT_EFFECT = 8, OPT_TERM = 16, OPT_HOST = 32,
-    OPT_READ = 64, OPT_WRITE = 128
+    OPT_READ = 64, OPT_WRITE = 128, OPT_SCHED = 256
 };
 enum ir_attr_kind { ATTR_NONE, ATTR_I64, ATTR_F64, ATTR_INTS, ATTR_STR, ATTR_DTYPE };
 #define OP_MAX_ATTRS 3
@@ -111,6 +111,7 @@ typedef struct ir_param {
 } ir_param;
 
 typedef struct ir_layout ir_layout; /* level 2; layout.h */
+#define IR_MAX_WARPS 32
 
 typedef struct ir_fn {
     struct ir_module *module;
@@ -121,6 +122,7 @@ typedef struct ir_fn {
     VEC(ir_layout *) layouts; /* [0] is unused */
     ir_block *body;
     int nresults; /* of a launch function; their types are the operands of its return */
+    int warps;    /* level 2: of the block that runs one program; else 0 */
 } ir_fn;
 
 /* A kernel after lowering. launch is a straight line of HOST ops over the same parameters in which

@@ -1,6 +1,7 @@
 #include "compiler/ir/irbuild.h"
 #include "compiler/base/check.h"
 #include "compiler/ir/ireval.h"
+#include "compiler/ir/layout.h"
 #include <math.h>
 #include <string.h>
 
@@ -246,9 +247,14 @@ ir_val ir_num_programs(ir_builder *b, int axis)
     return build_value(b, OP_NUM_PROGRAMS, NULL, 0, (ir_attr[]){{.i = axis}}, (ir_type){0});
 }
 
+ir_val ir_arange_as(ir_builder *b, int64_t start, ir_type tile)
+{
+    return build_value(b, OP_ARANGE, NULL, 0, (ir_attr[]){{.i = start}}, tile);
+}
+
 ir_val ir_arange(ir_builder *b, int64_t start, int32_t n)
 {
-    return build_value(b, OP_ARANGE, NULL, 0, (ir_attr[]){{.i = start}}, type_tile(DT_I32, 1, &n));
+    return ir_arange_as(b, start, type_tile(DT_I32, 1, &n));
 }
 
 /* ---- shape and elementwise ---- */
@@ -258,9 +264,14 @@ ir_val ir_splat(ir_builder *b, ir_val scalar, ir_type tile)
     return build_value(b, OP_SPLAT, &scalar, 1, NULL, tile);
 }
 
+ir_val ir_expand_as(ir_builder *b, ir_val v, int axis, uint16_t layout)
+{
+    return build_value(b, OP_EXPAND, &v, 1, (ir_attr[]){{.i = axis}}, (ir_type){.layout = layout});
+}
+
 ir_val ir_expand(ir_builder *b, ir_val v, int axis)
 {
-    return build_value(b, OP_EXPAND, &v, 1, (ir_attr[]){{.i = axis}}, (ir_type){0});
+    return ir_expand_as(b, v, axis, 0);
 }
 
 ir_val ir_broadcast(ir_builder *b, ir_val v, ir_type tile)
@@ -271,11 +282,14 @@ ir_val ir_broadcast(ir_builder *b, ir_val v, ir_type tile)
 ir_val ir_trans(ir_builder *b, ir_val v, const int *perm)
 {
     int64_t entry[TILE_MAX_RANK];
-    int rank = ir_type_of(b->fn, v).rank;
+    ir_type ty = ir_type_of(b->fn, v);
+    int rank = ty.rank;
 
     ICHECK(rank <= TILE_MAX_RANK, "trans takes a tile");
     for (int i = 0; i < rank; i++)
         entry[i] = perm[i];
+    if (ty.layout)
+        layout_trans(b->fn, ty.layout, rank, perm); /* the layout of the result */
     ir_attr attr[] = {{.ints = {(uint32_t)rank, entry}}};
     return build_value(b, OP_TRANS, &v, 1, attr, (ir_type){0});
 }
@@ -312,46 +326,53 @@ ir_val ir_dot(ir_builder *b, ir_val x, ir_val y, ir_val acc)
 
 ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
 {
+    ir_type ty = ir_type_of(b->fn, x);
+
+    if (ty.layout && ty.rank > 1)
+        layout_slice(b->fn, ty.layout, axis); /* the layout of the result */
     return build_value(b, code, &x, 1, (ir_attr[]){{.i = axis}}, (ir_type){0});
 }
 
 /* ---- memory ---- */
 
-/* view, indices and n values */
-static ir_op *build_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
-                           const int32_t *extent, const ir_val *v, int nv)
+ir_op *ir_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_access_args *x)
 {
-    ir_val args[VIEW_MAX_RANK + 3];
+    ir_val args[VIEW_MAX_RANK + 1 + IR_ACCESS_TAIL];
     int64_t wide[VIEW_MAX_RANK];
     int rank = ir_type_of(b->fn, view).rank, n = 0;
 
     ICHECK(rank <= VIEW_MAX_RANK, "a view has rank 1 to 8");
     args[n++] = view;
     for (int i = 0; i < rank; i++) {
-        args[n++] = index[i];
-        wide[i] = extent[i];
+        args[n++] = x->index[i];
+        wide[i] = x->extent[i];
     }
-    for (int i = 0; i < nv; i++)
-        args[n++] = v[i];
-    ir_attr attr[] = {{.ints = {(uint32_t)rank, wide}}, {.i = 0}};
-    return ir_build(b, code, args, n, attr, (ir_type){0});
+    for (int i = 0; i < IR_ACCESS_TAIL && x->tail[i]; i++)
+        args[n++] = x->tail[i];
+    ir_attr attr[] = {{.ints = {(uint32_t)rank, wide}}, {.i = x->inside}, {.i = x->bytes}};
+    return ir_build(b, code, args, n, attr, (ir_type){.layout = x->layout});
 }
 
 ir_val ir_load(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent)
 {
-    return build_access(b, OP_LOAD, view, index, extent, NULL, 0)->res;
+    return ir_access(b, OP_LOAD, view, &(ir_access_args){.index = index, .extent = extent})->res;
 }
 
 void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent, ir_val v)
 {
     ICHECK(v, "a store has a value");
-    build_access(b, OP_STORE, view, index, extent, &v, 1);
+    ir_access(b, OP_STORE, view,
+              &(ir_access_args){.index = index, .extent = extent, .tail = {v}});
 }
 
 ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
                  const int32_t *extent, const ir_val *v)
 {
-    return build_access(b, code, view, index, extent, v, code == OP_ATOMIC_CAS ? 2 : 1)->res;
+    ir_access_args x = {.index = index, .extent = extent, .tail = {v[0]}};
+
+    if (code == OP_ATOMIC_CAS)
+        x.tail[1] = v[1];
+    return ir_access(b, code, view, &x)->res;
 }
 
 void ir_assert(ir_builder *b, ir_val cond, const char *text)
@@ -362,17 +383,23 @@ void ir_assert(ir_builder *b, ir_val cond, const char *text)
 /* ---- control ---- */
 
 /* An op with empty blocks and, for now, no results. */
-static ir_op *build_control(ir_builder *b, enum ir_opcode code, const ir_val *args, int nargs,
-                            int nregions)
+static ir_op *build_control_with(ir_builder *b, enum ir_opcode code, const ir_val *args, int nargs,
+                                 int nregions, const ir_attr *attrs)
 {
-    checked_type(b, code, args, nargs, NULL, (ir_type){0});
-    ir_op *op = new_op(b, code, args, nargs, NULL);
+    checked_type(b, code, args, nargs, attrs, (ir_type){0});
+    ir_op *op = new_op(b, code, args, nargs, attrs);
     op->nregions = (uint16_t)nregions;
     op->regions = ARENA_ARRAY(arena_of(b), ir_block *, (size_t)nregions);
     for (int i = 0; i < nregions; i++)
         op->regions[i] = new_block(b->fn, op);
     link_op(b, op);
     return op;
+}
+
+static ir_op *build_control(ir_builder *b, enum ir_opcode code, const ir_val *args, int nargs,
+                            int nregions)
+{
+    return build_control_with(b, code, args, nargs, nregions, NULL);
 }
 
 static void carry(ir_builder *b, ir_op *op, int region, const ir_val *init, int n)
@@ -426,6 +453,21 @@ void ir_if_results(ir_builder *b, ir_op *op, const ir_type *types, int n)
     ICHECK(op->code == OP_IF && !op->nres, "results are given once, to an if");
     for (int i = 0; i < n; i++)
         add_result(b, op, types[i]);
+}
+
+ir_op *ir_role(ir_builder *b, int first, int warps, int registers)
+{
+    ir_attr attrs[] = {{.i = first}, {.i = warps}, {.i = registers}};
+
+    return build_control_with(b, OP_ROLE, NULL, 0, 1, attrs);
+}
+
+ir_op *ir_wgmma_wait(ir_builder *b, int pending, const ir_val *v, int n)
+{
+    ir_op *op = build_control_with(b, OP_WGMMA_WAIT, v, n, 0, (ir_attr[]){{.i = pending}});
+
+    add_results_like(b, op, v, n);
+    return op;
 }
 
 void ir_yield(ir_builder *b, const ir_val *v, int n)

@@ -52,6 +52,17 @@ void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *ex
 /* v: the value; of OP_ATOMIC_CAS what is expected, then the value. */
 ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
                  const int32_t *extent, const ir_val *v);
+/* What load, store and the copies of level 2 have in common; tail: the operands after the indices,
+ * up to the first 0. layout: of a load's result at level 2. bytes: of copy.async. */
+#define IR_ACCESS_TAIL 3
+typedef struct ir_access_args {
+    const ir_val *index;
+    const int32_t *extent;
+    ir_val tail[IR_ACCESS_TAIL];
+    int64_t inside, bytes;
+    uint16_t layout;
+} ir_access_args;
+ir_op *ir_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_access_args *x);
 void ir_assert(ir_builder *b, ir_val cond, const char *text);
 
 /* Control: the op and its regions; fill a region through ir_at_end(fn, op->regions[i]) and end it
@@ -65,6 +76,35 @@ void ir_yield(ir_builder *b, const ir_val *v, int n);
 void ir_condition(ir_builder *b, ir_val cond, const ir_val *pass, int n);
 void ir_return(ir_builder *b, const ir_val *v, int n);
 void ir_name(ir_fn *fn, ir_val v, const char *name);
+
+/* Level 2. Results that level 1 infers come with the layout that docs/IR.md gives them (ir_trans and
+ * ir_reduce add it to the function); where it is "as written", the type given has it. */
+ir_val ir_arange_as(ir_builder *b, int64_t start, ir_type tile);
+ir_val ir_expand_as(ir_builder *b, ir_val v, int axis, uint16_t layout);
+ir_val ir_convert(ir_builder *b, ir_val v, uint16_t layout);
+/* shape: slots first. offset -1: not planned yet. */
+ir_val ir_alloc(ir_builder *b, enum dtype t, int rank, const int32_t *shape, uint16_t layout,
+                int64_t offset);
+ir_val ir_buffer_slot(ir_builder *b, ir_val buffer, ir_val index);
+ir_val ir_buffer_trans(ir_builder *b, ir_val slot, const int *perm);
+ir_val ir_buffer_view(ir_builder *b, ir_val slot, ir_type type);
+ir_val ir_buffer_load(ir_builder *b, ir_val slot, uint16_t layout);
+void ir_buffer_store(ir_builder *b, ir_val slot, ir_val v);
+void ir_copy_commit(ir_builder *b);
+void ir_copy_wait(ir_builder *b, int pending);
+void ir_barrier(ir_builder *b, int id, int warps);
+void ir_barrier_warp(ir_builder *b);
+ir_val ir_mma(ir_builder *b, ir_val x, ir_val y, ir_val acc); /* tf32 where the factors are f32 */
+ir_val ir_vote_any(ir_builder *b, ir_val v);
+ir_val ir_mbar_alloc(ir_builder *b, int64_t offset, int count, int arrivals);
+void ir_mbar_arrive(ir_builder *b, ir_val mbar, ir_val index);
+void ir_mbar_expect(ir_builder *b, ir_val mbar, ir_val index, int64_t bytes);
+void ir_mbar_wait(ir_builder *b, ir_val mbar, ir_val index, ir_val parity);
+void ir_fence_async(ir_builder *b);
+ir_val ir_wgmma(ir_builder *b, ir_val x, ir_val y, ir_val acc);
+void ir_wgmma_commit(ir_builder *b);
+ir_op *ir_wgmma_wait(ir_builder *b, int pending, const ir_val *v, int n); /* n results */
+ir_op *ir_role(ir_builder *b, int first, int warps, int registers); /* fill its region */
 
 /* The result type of an op from its operands and attributes, shared by builder and verifier.
  * Returns false and a reason when the operands do not fit. *type comes in as the wanted type. */

@@ -1,48 +1,16 @@
 /* Result types: what each op accepts and gives. The table of docs/IR.md as code; the builder and
  * the verifier both ask here. */
 #include "compiler/base/check.h"
-#include "compiler/ir/irbuild.h"
 #include "compiler/ir/ireval.h"
+#include "compiler/ir/irtyping.h"
 #include <math.h>
-
-typedef struct typing {
-    const ir_fn *fn;
-    const ir_val *args;
-    int nargs;
-    const ir_attr *attrs;
-    ir_type want; /* what the caller asked for */
-    ir_type *res;
-    const char **why;
-} typing;
-
-static bool refuse(const typing *t, const char *why)
-{
-    *t->why = why;
-    return false;
-}
-
-static bool give(const typing *t, ir_type res)
-{
-    *t->res = res;
-    return true;
-}
-
-static ir_type arg_type(const typing *t, int i)
-{
-    return ir_type_of(t->fn, t->args[i]);
-}
 
 static bool is_value(ir_type t)
 {
     return t.kind == TYPE_SCALAR || t.kind == TYPE_TILE;
 }
 
-static bool is_scalar(ir_type t, enum dtype d)
-{
-    return t.kind == TYPE_SCALAR && t.dtype == d;
-}
-
-static bool tile_in_limits(ir_type t)
+bool typing_tile_in_limits(ir_type t)
 {
     int64_t n = 1;
 
@@ -103,11 +71,11 @@ static bool arange(const typing *t)
 {
     int64_t start = t->attrs[0].i;
 
-    if (!tile_in_limits(t->want) || t->want.rank != 1 || t->want.dtype != DT_I32)
+    if (!typing_tile_in_limits(t->want) || t->want.rank != 1 || t->want.dtype != DT_I32)
         return refuse(t, "arange gives i32[n]");
     if (start < INT32_MIN || start + t->want.shape[0] - 1 > INT32_MAX)
         return refuse(t, "the values of arange fit i32");
-    return give(t, type_tile(DT_I32, 1, t->want.shape));
+    return give(t, t->want);
 }
 
 /* ---- shape ---- */
@@ -118,7 +86,7 @@ static bool splat(const typing *t)
 
     if (x.kind != TYPE_SCALAR)
         return refuse(t, "splat takes a scalar");
-    if (!tile_in_limits(t->want))
+    if (!typing_tile_in_limits(t->want))
         return refuse(t, "splat gives a tile within the limits");
     return give(t, type_with_dtype(t->want, x.dtype));
 }
@@ -143,7 +111,7 @@ static bool broadcast(const typing *t)
 {
     ir_type x = arg_type(t, 0);
 
-    if (x.kind != TYPE_TILE || !tile_in_limits(t->want) || x.rank != t->want.rank)
+    if (x.kind != TYPE_TILE || !typing_tile_in_limits(t->want) || x.rank != t->want.rank)
         return refuse(t, "broadcast takes a tile and gives a tile of the same rank");
     for (int i = 0; i < x.rank; i++) {
         if (x.shape[i] != 1 && x.shape[i] != t->want.shape[i])
@@ -152,20 +120,29 @@ static bool broadcast(const typing *t)
     return give(t, type_with_dtype(t->want, x.dtype));
 }
 
+bool typing_is_permutation(const ir_attr *perm, int rank)
+{
+    unsigned seen = 0;
+
+    for (int i = 0; i < rank; i++) {
+        int64_t from = perm->ints.at[i];
+        if (from < 0 || from >= rank || (seen & 1u << from))
+            return false;
+        seen |= 1u << from;
+    }
+    return true;
+}
+
 static bool trans(const typing *t)
 {
     ir_type x = arg_type(t, 0), y = x;
-    unsigned seen = 0;
 
     if (x.kind != TYPE_TILE || t->attrs[0].ints.n != x.rank)
         return refuse(t, "trans takes a tile and one entry of perm for each dimension");
-    for (int i = 0; i < x.rank; i++) {
-        int64_t from = t->attrs[0].ints.at[i];
-        if (from < 0 || from >= x.rank || (seen & 1u << from))
-            return refuse(t, "perm is a permutation of the dimensions");
-        seen |= 1u << from;
-        y.shape[i] = x.shape[from];
-    }
+    if (!typing_is_permutation(&t->attrs[0], x.rank))
+        return refuse(t, "perm is a permutation of the dimensions");
+    for (int i = 0; i < x.rank; i++)
+        y.shape[i] = x.shape[t->attrs[0].ints.at[i]];
     return give(t, y);
 }
 
@@ -173,7 +150,7 @@ static bool reshape(const typing *t)
 {
     ir_type x = arg_type(t, 0);
 
-    if (x.kind != TYPE_TILE || !tile_in_limits(t->want))
+    if (x.kind != TYPE_TILE || !typing_tile_in_limits(t->want))
         return refuse(t, "reshape takes a tile and gives a tile within the limits");
     if (type_elements(x) != type_elements(t->want))
         return refuse(t, "reshape keeps the number of elements");
@@ -268,10 +245,8 @@ static bool where(const typing *t)
 
 /* ---- whole tiles ---- */
 
-static bool dot(const typing *t)
+bool typing_dot(const typing *t, ir_type x, ir_type y, ir_type acc)
 {
-    ir_type x = arg_type(t, 0), y = arg_type(t, 1), acc = arg_type(t, 2);
-
     if (x.kind != TYPE_TILE || y.kind != TYPE_TILE || acc.kind != TYPE_TILE || x.rank != 2 ||
         y.rank != 2 || acc.rank != 2)
         return refuse(t, "dot takes three tiles of rank 2");
@@ -324,8 +299,7 @@ static bool is_index(ir_type t, int64_t extent)
            (t.kind == TYPE_TILE && t.dtype == DT_I32 && t.rank == 1 && t.shape[0] == extent);
 }
 
-/* The type of what a load reads or a store writes, from view, indices and extents. */
-static bool slice(const typing *t, int nindex, ir_type *out)
+bool typing_slice(const typing *t, int nindex, ir_type *out)
 {
     ir_type view = arg_type(t, 0);
     ir_type res = {.kind = TYPE_TILE, .dtype = view.dtype};
@@ -347,23 +321,23 @@ static bool slice(const typing *t, int nindex, ir_type *out)
     if (t->attrs[1].i < 0 || t->attrs[1].i >> view.rank)
         return refuse(t, "inside has one bit for each dimension of the view");
     *out = res.rank ? res : type_scalar(view.dtype);
-    return !res.rank || tile_in_limits(res) || refuse(t, "the slice is too large for a tile");
+    return !res.rank || typing_tile_in_limits(res) || refuse(t, "the slice is too large for a tile");
 }
 
 static bool load(const typing *t)
 {
     ir_type res;
 
-    return slice(t, t->nargs - 1, &res) && give(t, res);
+    return typing_slice(t, t->nargs - 1, &res) && give(t, res);
 }
 
 static bool store(const typing *t)
 {
-    ir_type written;
+    ir_type written, value = arg_type(t, t->nargs - 1);
 
-    if (!slice(t, t->nargs - 2, &written))
+    if (!typing_slice(t, t->nargs - 2, &written))
         return false;
-    if (!type_equal(written, arg_type(t, t->nargs - 1)))
+    if (!type_same_shape(written, value) || written.dtype != value.dtype)
         return refuse(t, "the value has the type of the slice");
     return give(t, (ir_type){0});
 }
@@ -372,8 +346,9 @@ static bool atomic(const typing *t, int values)
 {
     ir_type res;
 
-    if (!slice(t, t->nargs - 1 - values, &res))
+    if (!typing_slice(t, t->nargs - 1 - values, &res))
         return false;
+    res.layout = arg_type(t, t->nargs - 1).layout;
     for (int i = t->nargs - values; i < t->nargs; i++) {
         if (!type_equal(res, arg_type(t, i)))
             return refuse(t, "the value has the type of the slice");
@@ -478,7 +453,7 @@ static bool result_of(const typing *t, enum ir_opcode code)
     case OP_WHERE:
         return where(t);
     case OP_DOT:
-        return dot(t);
+        return typing_dot(t, arg_type(t, 0), arg_type(t, 1), arg_type(t, 2));
     case OP_REDUCE_MAX:
     case OP_REDUCE_MIN:
         return reduce(t, false);
@@ -509,6 +484,31 @@ static bool result_of(const typing *t, enum ir_opcode code)
     case OP_YIELD:
     case OP_RETURN:
         return carried(t, 0);
+    case OP_CONVERT:
+    case OP_ALLOC:
+    case OP_BUFFER_SLOT:
+    case OP_BUFFER_TRANS:
+    case OP_BUFFER_VIEW:
+    case OP_BUFFER_LOAD:
+    case OP_BUFFER_STORE:
+    case OP_COPY_ASYNC:
+    case OP_COPY_COMMIT:
+    case OP_COPY_WAIT:
+    case OP_BARRIER:
+    case OP_BARRIER_WARP:
+    case OP_MMA:
+    case OP_VOTE_ANY:
+    case OP_MBAR_ALLOC:
+    case OP_MBAR_ARRIVE:
+    case OP_MBAR_EXPECT:
+    case OP_MBAR_WAIT:
+    case OP_COPY_BULK:
+    case OP_FENCE_ASYNC:
+    case OP_WGMMA:
+    case OP_WGMMA_COMMIT:
+    case OP_WGMMA_WAIT:
+    case OP_ROLE:
+        return typing_scheduled(t, code);
     case OP_COUNT:
         break;
     }
@@ -527,6 +527,10 @@ bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, in
         if (info->attr[i].kind == ATTR_STR && !attrs[i].s)
             return refuse(&t, "the text attribute is missing");
     }
+    if (fn->module->level == 2)
+        return (code == OP_DOT || result_of(&t, code)) && typing_layouts(&t, code);
+    if (info->traits & OPT_SCHED)
+        return refuse(&t, "the op is one of level 2");
     return result_of(&t, code);
 }
 

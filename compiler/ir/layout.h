@@ -51,6 +51,8 @@ enum layout_kind {
     LAYOUT_BLOCKED, LAYOUT_MMA, LAYOUT_MMA_A, LAYOUT_SLICE, LAYOUT_TRANS, LAYOUT_SHARED
 };
 
+#define LAYOUT_MAX_WARPS 32
+
 struct ir_layout {
     const char *name; /* without '#' */
     enum layout_kind kind;
@@ -58,22 +60,30 @@ struct ir_layout {
     int32_t regs[TILE_MAX_RANK], lanes[TILE_MAX_RANK]; /* blocked */
     int32_t warps[TILE_MAX_RANK];                      /* blocked, mma, mma_a */
     uint8_t order[TILE_MAX_RANK];                      /* blocked */
-    uint16_t parent;                                   /* slice, trans: index in fn->layouts */
+    uint16_t parent;                                   /* slice, trans: number in fn->layouts */
     uint8_t dim;                                       /* slice */
     uint8_t perm[TILE_MAX_RANK];                       /* trans */
     int32_t row;                                       /* shared */
 };
 
-/* Finds an equal layout of the function or adds this one (with its name made unique). */
+/* Finds an equal layout of the function or adds this one (with its name made unique; a layout
+ * without a name gets that of its kind). So equal layouts of a function have equal numbers. */
 uint16_t layout_add(ir_fn *fn, ir_layout lay);
+uint16_t layout_find(const ir_fn *fn, const ir_layout *lay); /* 0 when there is none */
 uint16_t layout_blocked(ir_fn *fn, int rank, const int32_t *regs, const int32_t *lanes,
                         const int32_t *warps, const int *order);
 uint16_t layout_mma(ir_fn *fn, int warps_m, int warps_n);
 uint16_t layout_mma_a(ir_fn *fn, int warps_m, int warps_n);
 uint16_t layout_slice(ir_fn *fn, uint16_t parent, int dim);
-uint16_t layout_trans(ir_fn *fn, uint16_t parent, const int *perm); /* of a trans: composed */
+/* rank entries of perm. Of a trans: composed; one that changes nothing: the parent itself. */
+uint16_t layout_trans(ir_fn *fn, uint16_t parent, int rank, const int *perm);
+/* What layout_trans would give, when the function has it; else 0. */
+uint16_t layout_trans_of(const ir_fn *fn, uint16_t parent, int rank, const int *perm);
 uint16_t layout_shared(ir_fn *fn, int row);
 bool layout_is_shared(const ir_fn *fn, uint16_t lay); /* itself or what it is a trans of */
+
+/* The parent of a slice that was made by layout_slice(fn, parent, dim); 0 when it was not. */
+uint16_t layout_slice_of(const ir_fn *fn, uint16_t lay, int dim);
 
 /* ---- the map of a distributed layout ---- */
 enum layout_place { PLACE_REGISTER, PLACE_LANE, PLACE_WARP };
@@ -92,8 +102,18 @@ typedef struct layout_map {
 
 /* False, with a reason, when the layout does not fit the tile's extents or the number of warps. */
 bool layout_map_of(const ir_fn *fn, ir_type tile, int warps, layout_map *map, const char **why);
+/* The same with another layout than the tile's, which need not be in the table. */
+bool layout_map_with(const ir_fn *fn, ir_type tile, const ir_layout *lay, int warps,
+                     layout_map *map, const char **why);
 int layout_registers(const layout_map *map); /* elements a thread holds, copies within it included */
 void layout_element(const layout_map *map, int reg, int lane, int warp, int32_t *index);
+/* The value of one digit in the number of its place. */
+int layout_digit_value(const layout_map *map, int digit, int number);
+/* How many warps the layout tells apart: a group that uses it has a multiple of them. */
+int layout_own_warps(const ir_fn *fn, uint16_t lay);
+/* The map without dimension dim, as of a slice; that of trans, in place. */
+void layout_map_drop(layout_map *map, int dim);
+void layout_map_permute(layout_map *map, const int64_t *perm);
 /* Is this lane and warp the one that counts for its elements (every dim -1 digit is 0)? */
 bool layout_first_copy(const layout_map *map, int lane, int warp);
 /* Do both maps give each thread the same elements? Then reg_of[r] (may be NULL, LAYOUT_registers
@@ -102,21 +122,27 @@ bool layout_same_threads(const layout_map *from, const layout_map *to, int *reg_
 /* Does each warp need, for `to`, only elements that it holds in `from`? Then no barrier of the
  * block is needed to convert. */
 bool layout_same_warps(const layout_map *from, const layout_map *to);
-/* Is dimension dim split over lanes (their digits), over warps? */
+/* Over how many lanes, over how many warps dimension dim is split; 1: not at all. */
 int layout_lanes_along(const layout_map *map, int dim);
 int layout_warps_along(const layout_map *map, int dim);
 /* How many consecutive elements of dimension dim a thread holds in consecutive registers. */
 int layout_contiguous(const layout_map *map, int dim);
 
 /* ---- shared memory ---- */
+#define SHARED_MAX_BYTES (1 << 20) /* far above what any GPU has */
+/* False, with a reason, when the layout is none of shared memory or does not fit the buffer. */
+bool layout_fits_buffer(const ir_fn *fn, ir_type buffer, const char **why);
 /* Byte offset of an element within a slot of the buffer type. */
 int64_t layout_shared_offset(const ir_fn *fn, ir_type buffer, const int32_t *index);
 int64_t layout_slot_bytes(const ir_fn *fn, ir_type buffer);
 /* The widest row for a last dimension of so many bytes: 128, 64, 32, 16, or 0. */
 int layout_shared_row(int64_t bytes);
 
-/* "#acc = mma(warps=[4, 1])" */
+/* "#acc = mma(warps=[4, 1])"; the second form with names of its own. */
 void layout_print(strbuf *b, const ir_fn *fn, uint16_t lay);
+void layout_print_as(strbuf *b, const ir_layout *lay, const char *name, const char *parent);
+/* False, with a reason, when the numbers of a layout make no sense. */
+bool layout_is_sound(const ir_fn *fn, const ir_layout *lay, const char **why);
 bool layout_equal(const ir_layout *a, const ir_layout *b); /* not names */
 
 #endif

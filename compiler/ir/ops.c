@@ -11,9 +11,12 @@
 #define HOST OPT_HOST
 #define READ OPT_READ
 #define WRITE OPT_WRITE
+#define SCHED OPT_SCHED
 #define A0 {{NULL, ATTR_NONE}}
 #define A1(name1, kind1) {{name1, ATTR_##kind1}}
 #define A2(name1, kind1, name2, kind2) {{name1, ATTR_##kind1}, {name2, ATTR_##kind2}}
+#define A3(name1, kind1, name2, kind2, name3, kind3) \
+    {{name1, ATTR_##kind1}, {name2, ATTR_##kind2}, {name3, ATTR_##kind3}}
 
 static const ir_op_info op_rows[OP_COUNT] = {
 #define OP(code, name, min, max, nres, nreg, traits, attrs) \
