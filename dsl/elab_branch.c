@@ -36,7 +36,7 @@ static bool is_cheap(const elab *cx, const expr *e)
 /* NULL stands for the constant of && and ||. */
 static bool is_cheap_arm(const elab *cx, const expr *e)
 {
-    return !e || cx->mode == ELAB_HOST || is_cheap(cx, e);
+    return !e || cx->mode == ELAB_HOST || cx->in_fold || is_cheap(cx, e);
 }
 
 typedef struct arm {

@@ -30,6 +30,8 @@ static const builtin_fn elaborate[BUILTIN_COUNT] = {
     [BUILTIN_ARGMIN] = elab_reduce,
     [BUILTIN_CUMSUM] = elab_reduce,
     [BUILTIN_CUMPROD] = elab_reduce,
+    [BUILTIN_REDUCE] = elab_fold_along,
+    [BUILTIN_SCAN] = elab_fold_along,
     [BUILTIN_WHERE] = elab_special,
     [BUILTIN_CAST] = elab_special,
     [BUILTIN_BITCAST] = elab_special,
@@ -96,9 +98,8 @@ static bool is_active(const elab *cx, const decl *d)
     return false;
 }
 
-static value call_fn(elab *cx, const expr *e, const decl *d)
+value elab_inline(elab *cx, const expr *e, const decl *d, const value *v, expr *const *from)
 {
-    value *v = ARENA_ARRAY(cx->a, value, e->list.n);
     span outer = cx->b.where;
     call_site site = {e->where, d};
 
@@ -106,15 +107,22 @@ static value call_fn(elab *cx, const expr *e, const decl *d)
         elab_error(cx, DIAG_RECURSION, e->where, "'%s' calls itself", d->name);
         return val_bad();
     }
-    for (uint32_t i = 0; i < e->list.n; i++)
-        v[i] = elab_expr(cx, e->list.at[i]);
     vec_push(&cx->calls, cx->a, site);
-    for (uint32_t i = 0; i < e->list.n; i++)
-        elab_bind(cx, d->fn->args.at[i], v[i], e->list.at[i]);
+    for (uint32_t i = 0; i < d->fn->args.n; i++)
+        elab_bind(cx, d->fn->args.at[i], v[i], from[i]);
     value res = inline_body(cx, d->fn);
     cx->calls.n--;
     cx->b.where = outer;
     return res;
+}
+
+static value call_fn(elab *cx, const expr *e, const decl *d)
+{
+    value *v = ARENA_ARRAY(cx->a, value, e->list.n);
+
+    for (uint32_t i = 0; i < e->list.n; i++)
+        v[i] = elab_expr(cx, e->list.at[i]);
+    return elab_inline(cx, e, d, v, e->list.at);
 }
 
 value elab_call(elab *cx, const expr *e)

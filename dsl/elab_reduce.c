@@ -1,5 +1,5 @@
 /* elab_reduce: built-ins that go along an axis of a tile: max, min, sum, argmax, argmin, cumsum,
- * cumprod. */
+ * cumprod, reduce, scan. */
 #include "compiler/base/check.h"
 #include "dsl/elaborate.h"
 
@@ -30,7 +30,8 @@ static bool check_tile_and_axis(elab *cx, const expr *e, const value *v, const c
     if (!elab_need_int(cx, &v[1], e->list.at[1], arena_printf(cx->a, "the axis of %s", user), 0,
                        t.rank - 1, axis))
         return false;
-    if (t.dtype != DT_I1 || id == BUILTIN_SUM || id == BUILTIN_CUMSUM)
+    if (t.dtype != DT_I1 || id == BUILTIN_SUM || id == BUILTIN_CUMSUM || id == BUILTIN_REDUCE ||
+        id == BUILTIN_SCAN)
         return true;
     diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->list.at[0]->where, "%s takes numbers, not %s",
                          user, val_text(cx, &v[0]));
@@ -94,4 +95,72 @@ value elab_reduce(elab *cx, const expr *e, value *v)
     if (id == BUILTIN_ARGMAX || id == BUILTIN_ARGMIN)
         return val_run(index_of_extreme(cx, code[id], v[0].as.run, (int)axis));
     return val_run(along_axis(cx, code[id], v[0].as.run, (int)axis));
+}
+
+/* ---- with a function ---- */
+
+/* Reports the first op of f's body that a reduction cannot do for every pair of elements. */
+static bool check_region(elab *cx, const expr *e, const decl *f, const ir_op *op)
+{
+    const ir_block *blk = op->regions[0];
+
+    for (const ir_op *in = blk->first; in; in = in->next) {
+        bool scalar = in->nres == 1 && ir_type_of(cx->b.fn, in->res).kind == TYPE_SCALAR;
+        if (op_folds((enum ir_opcode)in->code) && scalar)
+            continue;
+        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->list.at[2]->where,
+                             "'%s' may only compute with two elements and scalars to be passed to "
+                             "'%s'; it has %s",
+                             f->name, e->a->lit.name,
+                             op_folds((enum ir_opcode)in->code)
+                                 ? "a tile"
+                                 : arena_printf(cx->diags->a, "'%s'", op_info(in->code)->name));
+        diag_note(cx->diags, d, in->where, "here");
+        if (in->code == OP_IF)
+            diag_hint(cx->diags, d, "write where(condition, a, b)");
+        return false;
+    }
+    return true;
+}
+
+/* f of the region's two elements, yielded. */
+static bool fill_region(elab *cx, const expr *e, const decl *f, ir_op *op)
+{
+    ir_type element = type_scalar((enum dtype)ir_type_of(cx->b.fn, op->args[0]).dtype);
+    ir_val first = op->regions[0]->arg;
+    value v[] = {val_run(first), val_run(first + 1)};
+    expr *const from[] = {e->list.at[2], e->list.at[2]};
+    const char *user = arena_printf(cx->a, "the result of '%s'", f->name);
+    ir_builder outer = cx->b;
+
+    cx->b = ir_at_end(outer.fn, op->regions[0]);
+    cx->b.where = e->where;
+    cx->in_fold = true;
+    value res = elab_inline(cx, e, f, v, from);
+    ir_val y = res.kind == VAL_BAD ? 0 : val_as(cx, &res, element, e->list.at[2], user);
+    bool good = y && check_region(cx, e, f, op);
+    if (good)
+        ir_yield(&cx->b, &y, 1);
+    cx->b = outer;
+    cx->in_fold = false;
+    return good;
+}
+
+value elab_fold_along(elab *cx, const expr *e, value *v)
+{
+    bool is_scan = e->a->decl->id == BUILTIN_SCAN;
+    const char *user = arena_printf(cx->a, "'%s'", e->a->lit.name);
+    int64_t axis = 0;
+
+    if (!check_tile_and_axis(cx, e, v, user, &axis) || v[2].kind != VAL_FN)
+        return val_bad();
+    const decl *f = v[2].as.decl;
+    if (f->fn->args.n != 2) {
+        elab_error(cx, DIAG_BAD_CALL, e->list.at[2]->where,
+                   "%s needs a function of two elements; '%s' takes %u", user, f->name,
+                   f->fn->args.n);
+        return val_bad();
+    }
+    ir_op *op = ir_fold(&cx->b, is_scan ? OP_SCAN : OP_REDUCE, v[0].as.run, (int)axis);
+    return fill_region(cx, e, f, op) ? val_run(op->res) : val_bad();
 }

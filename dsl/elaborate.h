@@ -73,7 +73,8 @@ typedef struct elab {
     value *env;
     VEC(call_site) calls; /* being inlined, outermost first */
     uint32_t steps, depth;
-    bool over; /* a limit was met: all is silent from here on */
+    bool in_fold; /* in the function of a reduction or a scan: choices are selects */
+    bool over;    /* a limit was met: all is silent from here on */
 } elab;
 
 /* ---- elab_value.c: values and their conversions ---- */
@@ -151,6 +152,8 @@ value elab_logic(elab *cx, const expr *e);
 /* ---- elab_call.c ---- */
 
 value elab_call(elab *cx, const expr *e);
+/* The value of d's body, inlined where e stands; from: what gave each argument, for messages. */
+value elab_inline(elab *cx, const expr *e, const decl *d, const value *v, expr *const *from);
 
 /* ---- elab_math.c, elab_tile.c, elab_reduce.c, elab_random.c: built-ins; arguments are evaluated,
  * v[0] is the first ---- */
@@ -162,6 +165,7 @@ value elab_make(elab *cx, const expr *e, value *v);
 value elab_memory(elab *cx, const expr *e, value *v);
 value elab_shape(elab *cx, const expr *e, value *v);
 value elab_reduce(elab *cx, const expr *e, value *v);
+value elab_fold_along(elab *cx, const expr *e, value *v);
 value elab_random(elab *cx, const expr *e, value *v);
 value elab_dot(elab *cx, const expr *e, value *v);
 value elab_index(elab *cx, const expr *e);

@@ -225,10 +225,18 @@ static void resolve_passed(resolver *r, expr *e)
         diag_add(r->diags, DIAG_BAD_OPERAND, e->where, "the name of a function is needed here");
 }
 
+/* Is a function given there, by its name? */
+static bool takes_fn(const decl *d, uint32_t i)
+{
+    if (d && d->kind == DECL_BUILTIN)
+        return i == 2 && (d->id == BUILTIN_REDUCE || d->id == BUILTIN_SCAN);
+    return d && d->kind == DECL_FN && i < d->fn->args.n && decl_is_fn(d->fn->args.at[i]);
+}
+
 static void resolve_args(resolver *r, expr *e, const decl *d)
 {
     for (uint32_t i = 0; i < e->list.n; i++) {
-        if (d && d->kind == DECL_FN && i < d->fn->args.n && decl_is_fn(d->fn->args.at[i]))
+        if (takes_fn(d, i))
             resolve_passed(r, e->list.at[i]);
         else
             resolve_expr(r, e->list.at[i]);

@@ -41,6 +41,18 @@ static inline bool op_is_access(enum ir_opcode code)
 {
     return (op_info(code)->traits & (OPT_READ | OPT_WRITE)) != 0;
 }
+static inline bool op_is_fold(enum ir_opcode code)
+{
+    return code == OP_REDUCE || code == OP_SCAN;
+}
+/* May it stand in the region of a reduce or a scan, on scalars? */
+static inline bool op_folds(enum ir_opcode code)
+{
+    uint32_t traits = op_info(code)->traits;
+
+    return (traits & OPT_EWISE) || ((traits & OPT_PURE) && (traits & OPT_HOST)) ||
+           code == OP_BITCAST;
+}
 static inline bool op_is_atomic(enum ir_opcode code)
 {
     return (op_info(code)->traits & OPT_READ) && (op_info(code)->traits & OPT_WRITE);

@@ -470,6 +470,18 @@ ir_op *ir_wgmma_wait(ir_builder *b, int pending, const ir_val *v, int n)
     return op;
 }
 
+ir_op *ir_fold(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
+{
+    ir_attr attr[] = {{.i = axis}};
+    ir_op *op = build_control_with(b, code, &x, 1, 1, attr);
+    ir_type element = type_scalar((enum dtype)ir_type_of(b->fn, x).dtype);
+
+    add_result(b, op, checked_type(b, code, &x, 1, attr, (ir_type){0}));
+    for (int i = 0; i < 2; i++)
+        add_block_arg(b->fn, op->regions[0], element, NULL);
+    return op;
+}
+
 void ir_yield(ir_builder *b, const ir_val *v, int n)
 {
     ir_build(b, OP_YIELD, v, n, NULL, (ir_type){0});

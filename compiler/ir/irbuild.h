@@ -72,6 +72,8 @@ ir_op *ir_while(ir_builder *b, const ir_val *init, int n);
 ir_op *ir_if(ir_builder *b, ir_val cond, const ir_type *types, int n);
 /* Gives an if that was built with none its results, once its regions are filled. */
 void ir_if_results(ir_builder *b, ir_op *op, const ir_type *types, int n);
+/* OP_REDUCE, OP_SCAN: the region takes two elements and yields one; see op_folds. */
+ir_op *ir_fold(ir_builder *b, enum ir_opcode code, ir_val x, int axis);
 void ir_yield(ir_builder *b, const ir_val *v, int n);
 void ir_condition(ir_builder *b, ir_val cond, const ir_val *pass, int n);
 void ir_return(ir_builder *b, const ir_val *v, int n);

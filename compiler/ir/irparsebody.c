@@ -148,6 +148,28 @@ static bool fits(ir_parser *p, const statement *s, const val_list *args, const i
     return false;
 }
 
+static bool parse_carried(ir_parser *p, binding_list *names, val_list *init, type_list *types);
+static bool parse_region(ir_parser *p, ir_block *blk, ir_val first, const binding_list *names);
+
+/* "(%a : t, %b : t) { ... }" behind the type of a reduce or a scan */
+static bool parse_fold(ir_parser *p, ir_block *blk, const statement *s, const val_list *args,
+                       const ir_attr *attrs)
+{
+    binding_list names = {0};
+    type_list types = {0};
+    ir_builder b = builder_at(p, blk, s->where);
+    ir_op *op = ir_fold(&b, s->code, args->at[0], (int)attrs[0].i);
+    span at = p->t.where;
+
+    if (!irp_need_punct(p, '(') || !parse_carried(p, &names, NULL, &types))
+        return false;
+    for (uint32_t i = 0; i < types.n; i++) {
+        if (types.n != 2 || !type_equal(types.at[i], ir_type_of(p->fn, op->regions[0]->arg)))
+            return irp_fail(p, at, DIAG_IR_REGION, "the region takes two elements of the operand");
+    }
+    return parse_region(p, op->regions[0], op->regions[0]->arg, &names) && bind_results(p, s, op);
+}
+
 static bool parse_plain_op(ir_parser *p, ir_block *blk, const statement *s)
 {
     const ir_op_info *info = op_info(s->code);
@@ -172,6 +194,8 @@ static bool parse_plain_op(ir_parser *p, ir_block *blk, const statement *s)
                  type_text(p->lx.a, got), type_text(p->lx.a, want));
         return false;
     }
+    if (op_is_fold(s->code))
+        return parse_fold(p, blk, s, &args, attrs);
     ir_builder b = builder_at(p, blk, s->where);
     ir_op *op = ir_build(&b, s->code, args.at, (int)args.n, attrs, want);
     if (s->code == OP_RETURN)

@@ -215,6 +215,14 @@ static void print_plain_op(printer *p, const ir_op *op)
         print_type(p, op->res);
 }
 
+/* name %x axis=1 : type (%a : t, %b : t) { ... } */
+static void print_fold(printer *p, const ir_op *op)
+{
+    print_plain_op(p, op);
+    print_carried(p, "", op->regions[0]->arg, NULL, 2);
+    print_block(p, op->regions[0]);
+}
+
 static void print_op(printer *p, const ir_op *op)
 {
     sb_pad(p->out, ' ', p->indent);
@@ -225,6 +233,8 @@ static void print_op(printer *p, const ir_op *op)
         print_while(p, op);
     else if (op->code == OP_IF)
         print_if(p, op);
+    else if (op_is_fold((enum ir_opcode)op->code))
+        print_fold(p, op);
     else
         print_plain_op(p, op);
     sb_char(p->out, '\n');

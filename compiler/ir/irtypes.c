@@ -261,22 +261,39 @@ bool typing_dot(const typing *t, ir_type x, ir_type y, ir_type acc)
     return give(t, acc);
 }
 
+static ir_type without_axis(ir_type t, int64_t axis)
+{
+    for (int i = (int)axis; i + 1 < t.rank; i++)
+        t.shape[i] = t.shape[i + 1];
+    t.shape[--t.rank] = 0;
+    return t.rank ? t : type_scalar(t.dtype);
+}
+
+/* With a function of two elements. */
+static bool fold(const typing *t, bool is_scan)
+{
+    ir_type x = arg_type(t, 0);
+    int64_t axis = t->attrs[0].i;
+
+    if (x.kind != TYPE_TILE)
+        return refuse(t, "reductions and scans take a tile");
+    if (axis < 0 || axis >= x.rank)
+        return refuse(t, "the axis is one of the tile's");
+    return give(t, is_scan ? x : without_axis(x, axis));
+}
+
 static bool reduce(const typing *t, bool is_sum)
 {
-    ir_type x = arg_type(t, 0), y = x;
+    ir_type x = arg_type(t, 0);
     int64_t axis = t->attrs[0].i;
 
     if (x.kind != TYPE_TILE || (x.dtype == DT_I1 && !is_sum))
         return refuse(t, "a reduction takes a tile of numbers (a sum also of i1)");
     if (axis < 0 || axis >= x.rank)
         return refuse(t, "the axis is one of the tile's");
-    for (int i = (int)axis; i + 1 < x.rank; i++)
-        y.shape[i] = x.shape[i + 1];
-    y.rank--;
-    y.shape[y.rank] = 0;
     if (is_sum)
-        y.dtype = (uint8_t)dtype_sum((enum dtype)x.dtype);
-    return give(t, y.rank ? y : type_scalar(y.dtype));
+        x.dtype = (uint8_t)dtype_sum((enum dtype)x.dtype);
+    return give(t, without_axis(x, axis));
 }
 
 static bool scan(const typing *t, bool is_sum)
@@ -463,6 +480,10 @@ static bool result_of(const typing *t, enum ir_opcode code)
         return scan(t, true);
     case OP_SCAN_PROD:
         return scan(t, false);
+    case OP_REDUCE:
+        return fold(t, false);
+    case OP_SCAN:
+        return fold(t, true);
     case OP_LOAD:
         return load(t);
     case OP_STORE:

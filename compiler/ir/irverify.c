@@ -158,8 +158,34 @@ static bool check_region_end(verifier *v, const ir_op *op, int region)
     return true;
 }
 
+/* reduce and scan: what is computed with two elements */
+static bool check_fold(verifier *v, const ir_op *op)
+{
+    const ir_block *blk = op->regions[0];
+    ir_type element = type_scalar((enum dtype)ir_type_of(v->fn, op->args[0]).dtype);
+
+    if (blk->nargs != 2 || blk->arg == 0 || blk->arg + 1 >= v->fn->values.n ||
+        !type_equal(ir_type_of(v->fn, blk->arg), element) ||
+        !type_equal(ir_type_of(v->fn, blk->arg + 1), element))
+        return reject(v, DIAG_IR_REGION, op, "the region takes two elements of the operand");
+    if (!check_block(v, blk, op))
+        return false;
+    for IR_EACH_OP(in, blk) {
+        bool scalar = in->nres == 1 && ir_type_of(v->fn, in->res).kind == TYPE_SCALAR;
+        if (in != blk->last && !(op_folds((enum ir_opcode)in->code) && scalar))
+            return reject(v, DIAG_IR_REGION, in,
+                          "the region of a reduction holds elementwise operations on scalars");
+    }
+    if (blk->last->code != OP_YIELD || blk->last->nargs != 1 ||
+        !type_equal(ir_type_of(v->fn, blk->last->args[0]), element))
+        return reject(v, DIAG_IR_REGION, blk->last, "the region yields one element");
+    return true;
+}
+
 static bool check_regions(verifier *v, const ir_op *op)
 {
+    if (op_is_fold((enum ir_opcode)op->code))
+        return check_fold(v, op);
     if (!check_carried(v, op))
         return false;
     for (int i = 0; i < op->nregions; i++) {

@@ -80,6 +80,8 @@ static void need_result(marking *m, const ir_value *v)
     keep_op(m, op);
     if (op->code == OP_FOR)
         need_carried(m, op, v->index);
+    if (op_is_fold((enum ir_opcode)op->code))
+        need(m, op->regions[0]->last->args[0]);
     for (int i = 0; op->code == OP_IF && i < 2; i++)
         need(m, op->regions[i]->last->args[v->index]);
 }

@@ -2,8 +2,8 @@
  *
  * Ops are taken in text order. An item joins the latest nest that has its index space and that
  * comes after everything the item needs, or computes it at the same indices; else it starts a nest.
- * A scan always does, and nothing joins it. Scalar ops and direct loads come as early as their
- * operands allow, so that they stand in no item's way. Control ops are not crossed. */
+ * A scan or a fold always does, and nothing joins it. Scalar ops and direct loads come as early as
+ * their operands allow, so that they stand in no item's way. Control ops are not crossed. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_plan.h"
 #include <string.h>
@@ -137,7 +137,8 @@ static void wish_memory(const former *f, wish *w)
 
 static wish make_wish(const former *f, cpu_item item)
 {
-    ir_val space = item.kind == ITEM_REDUCE ? item.op->args[0] : item.v;
+    bool reduces = item.kind == ITEM_REDUCE || item.kind == ITEM_FOLD;
+    ir_val space = reduces ? item.op->args[0] : item.v;
     wish w = {.item = item, .axis = -1, .pairs = -1, .block = -1};
     wish_walk k = {f->p, &w};
 
@@ -145,7 +146,7 @@ static wish make_wish(const former *f, cpu_item item)
         w.pairs = f->p->value.at[item.v].pairs - 1;
     w.space = ir_type_of(f->p->fn, space);
     w.lane = item.buf ? f->p->bufs.at[item.buf].lane : f->p->value.at[space].lane;
-    if (item.kind == ITEM_REDUCE || item.kind == ITEM_SCAN)
+    if (reduces || item.kind == ITEM_SCAN)
         w.axis = (int)item.op->attr[0].i;
     cpu_each_leaf(f->p, &item, wish_leaf, &k);
     if (item.kind == ITEM_STORE) {
@@ -165,11 +166,16 @@ static int inner_of(const wish *w)
     return w->pairs >= 0 ? w->pairs : w->block;
 }
 
+static bool stands_alone(const wish *w)
+{
+    return w->item.kind == ITEM_SCAN || w->item.kind == ITEM_FOLD;
+}
+
 /* May w's loops be those of n? */
 static bool fits(const cpu_nest *n, const wish *w)
 {
     if (!type_same_shape(n->space, w->space) || n->lane != w->lane || w->item.kind == ITEM_DOT ||
-        w->item.kind == ITEM_SCAN || n->scan)
+        stands_alone(w) || n->alone)
         return false;
     bool horizontal = w->axis == w->lane;
     int inner = inner_of(w);
@@ -191,7 +197,7 @@ static void join(cpu_plan *p, cpu_step *s, const wish *w)
     s->writes |= w->writes;
     n->horizontal = n->horizontal || (w->axis >= 0 && !vertical);
     n->vertical = n->vertical || vertical;
-    n->scan = w->item.kind == ITEM_SCAN;
+    n->alone = stands_alone(w);
     n->pairs = n->pairs || w->pairs >= 0;
     if (w->item.kind == ITEM_DOT) {
         n->dot = w->item.op;
@@ -289,8 +295,10 @@ static void form_tile(former *f, ir_op *op)
         item.kind = ITEM_DOT;
     else if (op->code == OP_REDUCE_MAX || op->code == OP_REDUCE_MIN || op->code == OP_REDUCE_SUM)
         item.kind = ITEM_REDUCE;
-    else if (op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD)
+    else if (op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD || op->code == OP_SCAN)
         item.kind = ITEM_SCAN;
+    else if (op->code == OP_REDUCE)
+        item.kind = ITEM_FOLD;
     else if (op_is_atomic((enum ir_opcode)op->code))
         item.kind = ITEM_ATOMIC;
     if (item.kind != ITEM_BUFFER)
@@ -319,11 +327,13 @@ static void form_op(former *f, ir_op *op)
         else
             place_last(f, op);
         return;
+    case OP_REDUCE:
     case OP_REDUCE_MAX:
     case OP_REDUCE_MIN:
     case OP_REDUCE_SUM:
         if (!cpu_is_tile(f->p, op->res)) {
-            place_item(f, (cpu_item){ITEM_REDUCE, op, op->res, 0});
+            place_item(f,
+                       (cpu_item){op->code == OP_REDUCE ? ITEM_FOLD : ITEM_REDUCE, op, op->res, 0});
             return;
         }
         break;

@@ -1,64 +1,37 @@
 /* The loops of one nest, and reductions. The last lanes of a dimension that is no multiple of the
  * vector are always reached by a constant index, so that masks for them are constants. */
 #include "compiler/base/check.h"
-#include "compiler/target/cpu/cpu_emit.h"
+#include "compiler/target/cpu/cpu_nests.h"
 #include <math.h>
-
-typedef struct nest {
-    cpu_emit *e;
-    const cpu_nest *n;
-    cpu_at at; /* row indices; the lane's is the group's first */
-    /* running values of the reductions: for each, nr vectors, then nr NaN masks if it has them */
-    LLVMValueRef carried[CPU_MAX_CARRIED];
-    int ncarried;
-    int nr; /* vectors that have running values */
-} nest;
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-static enum dtype reduced_type(const nest *s, const ir_op *op)
+enum dtype cpu_reduced_type(const cpu_nesting *s, const ir_op *op)
 {
     ir_type t = ir_type_of(s->e->fn, op->res);
 
     return cpu_held((enum dtype)t.dtype);
 }
 
-static LLVMValueRef widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v)
+LLVMValueRef cpu_widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v)
 {
     return from == to ? v : cpu_op(e, OP_CAST, from, to, &v);
 }
 
-static LLVMValueRef scan_neutral(const nest *s, const ir_op *op, int lanes)
-{
-    enum dtype t = reduced_type(s, op);
-    LLVMTypeRef type = ll_type(s->e->cx, t, lanes);
-    int one = op->code == OP_SCAN_PROD;
-
-    return dtype_is_float(t) ? ll_float(type, one) : ll_int(type, one);
-}
-
-static LLVMValueRef scan_combine(const nest *s, const ir_op *op, LLVMValueRef x, LLVMValueRef y)
-{
-    enum dtype t = reduced_type(s, op);
-    LLVMValueRef arg[] = {x, y};
-
-    return cpu_op(s->e, op->code == OP_SCAN_SUM ? OP_ADD : OP_MUL, t, t, arg);
-}
-
 /* A sum of 16-bit floats is rounded once, at its end. */
-static LLVMValueRef rounded_sum(const nest *s, const ir_op *op, LLVMValueRef v)
+static LLVMValueRef rounded_sum(const cpu_nesting *s, const ir_op *op, LLVMValueRef v)
 {
     if (op->code != OP_REDUCE_SUM)
         return v;
     return cpu_round(s->e, (enum dtype)ir_type_of(s->e->fn, op->res).dtype, v);
 }
 
-static bool tracks_nan(const nest *s, const ir_op *op)
+static bool tracks_nan(const cpu_nesting *s, const ir_op *op)
 {
-    return op->code != OP_REDUCE_SUM && dtype_is_float(reduced_type(s, op));
+    return op->code != OP_REDUCE_SUM && dtype_is_float(cpu_reduced_type(s, op));
 }
 
-static LLVMTypeRef mask_type(const nest *s, enum dtype t)
+static LLVMTypeRef mask_type(const cpu_nesting *s, enum dtype t)
 {
     const cpu_emit *e = s->e;
     LLVMTypeRef bit = t == DT_F64 ? e->cx->i64 : e->cx->i32;
@@ -66,31 +39,21 @@ static LLVMTypeRef mask_type(const nest *s, enum dtype t)
     return ll_lanes(e->isa->avx512 ? e->cx->i1 : bit, e->isa->lanes);
 }
 
-/* Of a scan along the lanes, the first is what came before the vector, in every lane. */
-static void begin_scan(nest *s, int nr)
-{
-    const ir_op *op = s->n->items.at[0].op;
-
-    s->ncarried = nr;
-    for (int j = 0; j < nr; j++)
-        s->carried[j] = scan_neutral(s, op, s->e->isa->lanes);
-}
-
-static void reductions_begin(nest *s, int nr)
+static void reductions_begin(cpu_nesting *s, int nr)
 {
     cpu_emit *e = s->e;
 
     s->nr = nr;
     s->ncarried = 0;
-    if (s->n->scan) {
-        begin_scan(s, nr);
+    if (s->n->alone) {
+        cpu_fold_begin(s, nr);
         return;
     }
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         const ir_op *op = s->n->items.at[i].op;
         if (s->n->items.at[i].kind != ITEM_REDUCE)
             continue;
-        enum dtype t = reduced_type(s, op);
+        enum dtype t = cpu_reduced_type(s, op);
         bool nan = tracks_nan(s, op);
         ICHECK(s->ncarried + 2 * nr <= CPU_MAX_CARRIED, "reductions of a nest are few");
         for (int j = 0; j < nr; j++)
@@ -100,18 +63,18 @@ static void reductions_begin(nest *s, int nr)
     }
 }
 
-static LLVMValueRef as_mask(const nest *s, enum dtype t, LLVMValueRef bits)
+static LLVMValueRef as_mask(const cpu_nesting *s, enum dtype t, LLVMValueRef bits)
 {
     return s->e->isa->avx512 ? bits : LLVMBuildSExt(s->e->cx->b, bits, mask_type(s, t), "");
 }
 
 /* x: mr rows of one vector. One comparison looks for NaN in two of them: the fast maximum keeps a
  * NaN only of its second operand. */
-static void reduce_rows(nest *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRef *nan,
+static void reduce_rows(cpu_nesting *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRef *nan,
                         const LLVMValueRef *x, int mr)
 {
     cpu_emit *e = s->e;
-    enum dtype t = reduced_type(s, op);
+    enum dtype t = cpu_reduced_type(s, op);
 
     for (int r = 0; r < mr; r++)
         *acc = cpu_combine(e, (enum ir_opcode)op->code, t, *acc, x[r]);
@@ -123,7 +86,7 @@ static void reduce_rows(nest *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRe
 }
 
 /* The first of op's running values. */
-static LLVMValueRef *running(nest *s, const ir_op *op)
+static LLVMValueRef *running(cpu_nesting *s, const ir_op *op)
 {
     LLVMValueRef *at = s->carried;
 
@@ -139,7 +102,7 @@ static LLVMValueRef *running(nest *s, const ir_op *op)
     return NULL;
 }
 
-static LLVMValueRef with_nan(const nest *s, LLVMValueRef v, LLVMValueRef mask)
+static LLVMValueRef with_nan(const cpu_nesting *s, LLVMValueRef v, LLVMValueRef mask)
 {
     const ll_cx *cx = s->e->cx;
 
@@ -150,7 +113,7 @@ static LLVMValueRef with_nan(const nest *s, LLVMValueRef v, LLVMValueRef mask)
 }
 
 /* Indices of the reduced tile: those of the space without the axis. */
-static cpu_at without(const nest *s, cpu_at at, int axis)
+cpu_at cpu_without(const cpu_nesting *s, cpu_at at, int axis)
 {
     cpu_at res = {.lane = -1};
     int k = 0;
@@ -165,7 +128,7 @@ static cpu_at without(const nest *s, cpu_at at, int axis)
     return res;
 }
 
-static cpu_at vector_at(const nest *s, int j)
+cpu_at cpu_vector_at(const cpu_nesting *s, int j)
 {
     cpu_at at = s->at;
 
@@ -173,13 +136,13 @@ static cpu_at vector_at(const nest *s, int j)
     return at;
 }
 
-static void store_vertical(nest *s, const cpu_item *item)
+static void store_vertical(cpu_nesting *s, const cpu_item *item)
 {
     LLVMValueRef *acc = running(s, item->op);
     uint32_t buf = s->e->plan->value.at[item->v].buf;
 
     for (int j = 0; j < s->nr && buf; j++) {
-        cpu_at at = without(s, vector_at(s, j), (int)item->op->attr[0].i);
+        cpu_at at = cpu_without(s, cpu_vector_at(s, j), (int)item->op->attr[0].i);
         LLVMValueRef v = acc[j];
         if (tracks_nan(s, item->op))
             v = with_nan(s, v, acc[s->nr + j]);
@@ -189,10 +152,10 @@ static void store_vertical(nest *s, const cpu_item *item)
 }
 
 /* Halves on halves. */
-static LLVMValueRef across_lanes(nest *s, const ir_op *op, LLVMValueRef v)
+static LLVMValueRef across_lanes(cpu_nesting *s, const ir_op *op, LLVMValueRef v)
 {
     cpu_emit *e = s->e;
-    enum dtype t = reduced_type(s, op);
+    enum dtype t = cpu_reduced_type(s, op);
 
     for (int n = e->isa->lanes / 2; n > 0; n /= 2) {
         LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(v));
@@ -209,7 +172,7 @@ static LLVMValueRef across_lanes(nest *s, const ir_op *op, LLVMValueRef v)
     return v;
 }
 
-static LLVMValueRef any_lane(nest *s, LLVMValueRef mask)
+static LLVMValueRef any_lane(cpu_nesting *s, LLVMValueRef mask)
 {
     const ll_cx *cx = s->e->cx;
     LLVMTypeRef type = LLVMTypeOf(mask);
@@ -221,14 +184,14 @@ static LLVMValueRef any_lane(nest *s, LLVMValueRef mask)
     return LLVMBuildICmp(cx->b, LLVMIntNE, mask, LLVMConstNull(bits), "");
 }
 
-static void finish_horizontal(nest *s, const cpu_item *item)
+static void finish_horizontal(cpu_nesting *s, const cpu_item *item)
 {
     cpu_emit *e = s->e;
     const ir_op *op = item->op;
     LLVMValueRef *acc = running(s, op), v = acc[0], nan = acc[s->nr];
 
     for (int j = 1; j < s->nr; j++)
-        v = cpu_combine(e, (enum ir_opcode)op->code, reduced_type(s, op), v, acc[j]);
+        v = cpu_combine(e, (enum ir_opcode)op->code, cpu_reduced_type(s, op), v, acc[j]);
     v = across_lanes(s, op, v);
     if (tracks_nan(s, op)) {
         for (int j = 1; j < s->nr; j++)
@@ -239,13 +202,15 @@ static void finish_horizontal(nest *s, const cpu_item *item)
     if (ir_type_of(e->fn, op->res).kind == TYPE_SCALAR) {
         e->scalar[op->res] = v;
     } else if (e->plan->value.at[op->res].buf) {
-        cpu_at at = without(s, s->at, s->n->lane);
+        cpu_at at = cpu_without(s, s->at, s->n->lane);
         cpu_store_buf(e, e->plan->value.at[op->res].buf, &at, (cpu_got){v, e->depth});
     }
 }
 
-static void finish_reductions(nest *s)
+static void finish_reductions(cpu_nesting *s)
 {
+    if (s->n->alone)
+        cpu_fold_end(s);
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         if (s->n->items.at[i].kind != ITEM_REDUCE)
             continue;
@@ -253,53 +218,6 @@ static void finish_reductions(nest *s)
             finish_horizontal(s, &s->n->items.at[i]);
         else
             store_vertical(s, &s->n->items.at[i]);
-    }
-}
-
-/* ---- scans ----------------------------------------------------------------------------------- */
-
-/* Each lane with those before it: with the one before, then two before, four, ... */
-static LLVMValueRef scan_lanes(nest *s, const ir_op *op, LLVMValueRef x)
-{
-    cpu_emit *e = s->e;
-    int lanes = e->isa->lanes;
-    LLVMValueRef none = scan_neutral(s, op, lanes), from[CPU_MAX_LANES];
-
-    for (int k = 1; k < lanes; k *= 2) {
-        for (int i = 0; i < lanes; i++)
-            from[i] = ll_int(e->cx->i32, i < k ? lanes : i - k);
-        LLVMValueRef mask = LLVMConstVector(from, (unsigned)lanes);
-        LLVMValueRef moved = LLVMBuildShuffleVector(e->cx->b, x, none, mask, "");
-        x = scan_combine(s, op, moved, x);
-    }
-    return x;
-}
-
-static LLVMValueRef last_lane(const nest *s, LLVMValueRef x)
-{
-    const cpu_emit *e = s->e;
-    LLVMValueRef last = ll_i64(e->cx, e->isa->lanes - 1);
-
-    return ll_splat(e->cx, LLVMBuildExtractElement(e->cx->b, x, last, ""), e->isa->lanes);
-}
-
-/* The units in order, rows outside; got: what each gives. */
-static void scan_units(nest *s, const cpu_item *item, const cpu_at *at, int mr, int nr,
-                       cpu_got *got)
-{
-    cpu_emit *e = s->e;
-    enum dtype from = (enum dtype)ir_type_of(e->fn, item->op->args[0]).dtype;
-    enum dtype to = (enum dtype)ir_type_of(e->fn, item->op->res).dtype;
-
-    for (int u = 0; u < mr * nr; u++) {
-        LLVMValueRef *acc = &s->carried[s->n->horizontal ? 0 : u % nr];
-        LLVMValueRef x = cpu_vector(e, cpu_eval(e, item->op->args[0], &at[u]));
-        x = widen(e, from, cpu_held(to), x);
-        if (s->n->horizontal)
-            x = scan_lanes(s, item->op, x);
-        x = scan_combine(s, item->op, *acc, x);
-        got[u] = (cpu_got){cpu_round(e, to, x), e->depth};
-        *acc = s->n->horizontal ? last_lane(s, x) : x;
     }
 }
 
@@ -337,7 +255,7 @@ static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
 }
 
 /* Lanes beyond the tile's end do not count in a reduction along the lanes. */
-static LLVMValueRef only_tile(nest *s, const ir_op *op, const cpu_at *at, LLVMValueRef v)
+static LLVMValueRef only_tile(cpu_nesting *s, const ir_op *op, const cpu_at *at, LLVMValueRef v)
 {
     const cpu_emit *e = s->e;
     int64_t left = s->n->space.shape[s->n->lane] - at->i[s->n->lane].off;
@@ -345,11 +263,11 @@ static LLVMValueRef only_tile(nest *s, const ir_op *op, const cpu_at *at, LLVMVa
     if (at->i[s->n->lane].base || left >= e->isa->lanes)
         return v;
     LLVMValueRef none =
-        cpu_neutral(s->e, (enum ir_opcode)op->code, reduced_type(s, op), e->isa->lanes);
+        cpu_neutral(s->e, (enum ir_opcode)op->code, cpu_reduced_type(s, op), e->isa->lanes);
     return ll_select(e->cx, ll_first_lanes(e->cx, (int)left, e->isa->lanes), v, none);
 }
 
-static void reduce_units(nest *s, const cpu_item *item, const cpu_at *at, int mr, int nr)
+static void reduce_units(cpu_nesting *s, const cpu_item *item, const cpu_at *at, int mr, int nr)
 {
     cpu_emit *e = s->e;
     LLVMValueRef *acc = running(s, item->op), x[CPU_MAX_LANES];
@@ -359,7 +277,7 @@ static void reduce_units(nest *s, const cpu_item *item, const cpu_at *at, int mr
     for (int j = 0; j < nr; j++) {
         for (int r = 0; r < mr; r++) {
             x[r] = cpu_vector(e, cpu_eval(e, item->op->args[0], &at[r * nr + j]));
-            x[r] = widen(e, from, reduced_type(s, item->op), x[r]);
+            x[r] = cpu_widen(e, from, cpu_reduced_type(s, item->op), x[r]);
             if (s->n->horizontal)
                 x[r] = only_tile(s, item->op, &at[r * nr + j], x[r]);
         }
@@ -368,7 +286,7 @@ static void reduce_units(nest *s, const cpu_item *item, const cpu_at *at, int mr
 }
 
 /* Rows next to each other, of which there is an even number. */
-static void flush_pairs(nest *s, const pending *p, const cpu_at *at, int mr, int nr)
+static void flush_pairs(cpu_nesting *s, const pending *p, const cpu_at *at, int mr, int nr)
 {
     cpu_emit *e = s->e;
     ir_val v = p->item->v;
@@ -382,7 +300,7 @@ static void flush_pairs(nest *s, const pending *p, const cpu_at *at, int mr, int
     }
 }
 
-static void flush_store(nest *s, const pending *p, const cpu_at *at, int mr, int nr)
+static void flush_store(cpu_nesting *s, const pending *p, const cpu_at *at, int mr, int nr)
 {
     cpu_emit *e = s->e;
     const ir_op *op = p->item->op;
@@ -396,7 +314,7 @@ static void flush_store(nest *s, const pending *p, const cpu_at *at, int mr, int
 }
 
 /* Everything is evaluated before anything is stored: results may take their operands' place. */
-static void flush(nest *s, const pending *p, uint32_t n, const cpu_at *at, int mr, int nr)
+static void flush(cpu_nesting *s, const pending *p, uint32_t n, const cpu_at *at, int mr, int nr)
 {
     cpu_emit *e = s->e;
 
@@ -414,7 +332,7 @@ static void flush(nest *s, const pending *p, uint32_t n, const cpu_at *at, int m
     }
 }
 
-static void emit_units(nest *s, int mr, int nr, cpu_index row)
+static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
 {
     cpu_emit *e = s->e;
     cpu_at *at = ARENA_ARRAY(e->a, cpu_at, (size_t)(mr * nr));
@@ -422,7 +340,7 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
     uint32_t np = 0;
 
     for (int u = 0; u < mr * nr; u++) {
-        at[u] = vector_at(s, u % nr);
+        at[u] = cpu_vector_at(s, u % nr);
         if (s->n->inner >= 0) {
             at[u].i[s->n->inner] = row;
             at[u].i[s->n->inner].off += u / nr;
@@ -439,10 +357,14 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
             reduce_units(s, item, at, mr, nr);
             continue;
         }
+        if (item->kind == ITEM_FOLD) {
+            cpu_fold_units(s, item, at, mr, nr);
+            continue;
+        }
         p[np].item = item;
         p[np].got = ARENA_ARRAY(e->a, cpu_got, (size_t)(mr * nr));
         if (item->kind == ITEM_SCAN)
-            scan_units(s, item, at, mr, nr, p[np].got);
+            cpu_scan_units(s, item, at, mr, nr, p[np].got);
         for (int u = 0; u < mr * nr && item->kind != ITEM_SCAN; u++)
             p[np].got[u] = item->kind == ITEM_ATOMIC ? cpu_atomic(e, item->op, &at[u])
                                                      : item_value(e, item, &at[u]);
@@ -455,7 +377,7 @@ static void emit_units(nest *s, int mr, int nr, cpu_index row)
 /* ---- the loops of a nest --------------------------------------------------------------------- */
 
 /* Rows of a dot's block when only nr vectors are left: enough to keep the multipliers busy. */
-static int rows_of_block(const nest *s, int nr)
+static int rows_of_block(const cpu_nesting *s, int nr)
 {
     const cpu_isa *isa = s->e->isa;
     int rows = s->n->space.shape[s->n->inner], mr = s->n->mr;
@@ -465,7 +387,7 @@ static int rows_of_block(const nest *s, int nr)
     return mr < rows ? mr : rows;
 }
 
-static void emit_group(nest *s, int nr)
+static void emit_group(cpu_nesting *s, int nr)
 {
     cpu_emit *e = s->e;
     int inner = s->n->inner, rows = inner >= 0 ? s->n->space.shape[inner] : 1;
@@ -486,7 +408,7 @@ static void emit_group(nest *s, int nr)
 }
 
 /* Groups of nr vectors: a loop over those that are whole, then what is left. */
-static void emit_groups(nest *s)
+static void emit_groups(cpu_nesting *s)
 {
     cpu_emit *e = s->e;
     int lane = s->n->lane, lanes = e->isa->lanes, extent = s->n->space.shape[lane];
@@ -514,7 +436,7 @@ static void emit_groups(nest *s)
         finish_reductions(s);
 }
 
-static void emit_rows(nest *s, int d)
+static void emit_rows(cpu_nesting *s, int d)
 {
     cpu_loop l;
 
@@ -533,7 +455,7 @@ static void emit_rows(nest *s, int d)
 
 void cpu_emit_nest(cpu_emit *e, const cpu_nest *n)
 {
-    nest s = {.e = e, .n = n, .at = {.lane = n->lane}};
+    cpu_nesting s = {.e = e, .n = n, .at = {.lane = n->lane}};
 
     cpu_memo_clear(e);
     emit_rows(&s, 0);

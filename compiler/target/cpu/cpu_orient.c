@@ -131,12 +131,14 @@ static void link_op(ir_op *op, void *arg)
     case OP_REDUCE_MAX:
     case OP_REDUCE_MIN:
     case OP_REDUCE_SUM:
+    case OP_REDUCE:
         if (cpu_is_tile(o->p, op->res))
             link_view(o, op);
         vec_push(&o->priced, o->p->a, op);
         return;
     case OP_SCAN_SUM:
     case OP_SCAN_PROD:
+    case OP_SCAN:
         link_same(o, op->res, op->args[0]);
         vec_push(&o->priced, o->p->a, op);
         return;

@@ -54,6 +54,7 @@ static void set_first(ir_op *op, void *arg)
     place *c = arg;
     bool item = op->code == OP_DOT || op->code == OP_REDUCE_MAX || op->code == OP_REDUCE_MIN ||
                 op->code == OP_REDUCE_SUM || op->code == OP_SCAN_SUM || op->code == OP_SCAN_PROD ||
+                op->code == OP_REDUCE || op->code == OP_SCAN ||
                 op_is_atomic((enum ir_opcode)op->code) || (op->code == OP_LOAD && writable(c, op));
 
     for (int i = 0; i < op->nres; i++) {
@@ -61,7 +62,7 @@ static void set_first(ir_op *op, void *arg)
         if (!cpu_is_tile(c->p, op->res + (ir_val)i))
             v->place = CPU_SCALAR;
         else
-            v->place = op->nregions ? CPU_CARRIED : item ? CPU_ITEM : CPU_VIRTUAL;
+            v->place = item ? CPU_ITEM : op->nregions ? CPU_CARRIED : CPU_VIRTUAL;
     }
     for (int r = 0; r < op->nregions; r++)
         set_block(c, op->regions[r]);
@@ -302,7 +303,7 @@ static void place_result(ir_op *op, void *arg)
 {
     place *c = arg;
 
-    if (op->nres != 1 || op->nregions || !cpu_is_tile(c->p, op->res))
+    if (op->nres != 1 || !cpu_is_tile(c->p, op->res))
         return;
     cpu_value *v = value_of(c, op->res);
     int dear = v->place == CPU_VIRTUAL ? dear_of(c, op) : 0;

@@ -327,6 +327,19 @@ static void visit_inside(const walk *w, ir_val v)
     value->place = place;
 }
 
+/* The scalars that the function of a fold or a scan has from outside. */
+static void visit_region(const walk *w, const ir_op *op)
+{
+    const ir_op *in = op->nregions ? op->regions[0]->first : NULL;
+
+    for (; in; in = in->next) {
+        for (int i = 0; i < in->nargs; i++) {
+            if (ir_defined_outside(w->p->fn, in->args[i], op))
+                visit(w, in->args[i], nowhere);
+        }
+    }
+}
+
 static void begin_walk(cpu_plan *p)
 {
     if (!p->seen || p->seen->n < p->value.n) {
@@ -351,8 +364,10 @@ void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg)
             visit_inside(&w, item->v);
         return;
     case ITEM_REDUCE:
+    case ITEM_FOLD:
     case ITEM_SCAN:
         visit(&w, item->op->args[0], identity);
+        visit_region(&w, item->op);
         return;
     case ITEM_STORE:
         visit(&w, item->v, identity);

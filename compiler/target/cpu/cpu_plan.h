@@ -71,6 +71,7 @@ enum cpu_item_kind {
     ITEM_BUFFER, /* evaluate v, store it in its buffer if it has one */
     ITEM_DOT,    /* v is a dot */
     ITEM_REDUCE, /* v is a reduction */
+    ITEM_FOLD,   /* v is a reduction with a function; alone in its nest */
     ITEM_SCAN,   /* v is a scan; alone in its nest */
     ITEM_STORE,  /* op stores the tile v to a tensor */
     ITEM_ATOMIC  /* op, an atomic one, gives v */
@@ -92,7 +93,7 @@ typedef struct cpu_nest {
     bool inner_fixed;          /* a reduction, a dot or a transposition chose it */
     bool horizontal, vertical; /* has reductions along the lanes; along inner */
     bool pairs;                /* an item stores pairs of inner rows */
-    bool scan;                 /* the one item is a scan, along the lanes or along inner */
+    bool alone;                /* the one item is a fold or a scan, along the lanes or inner */
     bool blocks;               /* inner rows come in blocks of `lanes`, for transposed access */
     int mr, nr;
     ir_op *dot;

@@ -153,6 +153,9 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
     case OP_SCAN_PROD:
         interp_scan(ag, op, OP_MUL);
         return true;
+    case OP_REDUCE:
+    case OP_SCAN:
+        return interp_fold(ag, op);
     case OP_LOAD:
         return interp_load(ag, op);
     case OP_STORE:

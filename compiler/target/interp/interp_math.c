@@ -214,3 +214,46 @@ void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine)
         }
     }
 }
+
+/* ---- reductions and scans with a function ---- */
+
+/* What the region gives for two elements; false after a failure. */
+static bool combine(interp_agent *ag, const ir_op *op, ir_scalar *x, ir_scalar y)
+{
+    const ir_block *region = op->regions[0];
+
+    *cells_of(ag, region->arg) = *x;
+    *cells_of(ag, region->arg + 1) = y;
+    for (const ir_op *in = region->first; in != region->last; in = in->next) {
+        if (!interp_exec(ag, in))
+            return false;
+    }
+    *x = *cells_of(ag, region->last->args[0]);
+    return true;
+}
+
+/* In order, from the first element on. */
+bool interp_fold(interp_agent *ag, const ir_op *op)
+{
+    ir_type t = type_of(ag, op->args[0]);
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    ir_scalar *out = cells_of(ag, op->res);
+    int64_t axis = op->attr[0].i, n = t.shape[axis], inner = 1, cells = type_elements(t);
+
+    for (int d = (int)axis + 1; d < t.rank; d++)
+        inner *= t.shape[d];
+    for (int64_t i = 0; i < cells / n; i++) {
+        int64_t first = i / inner * n * inner + i % inner;
+        ir_scalar v = in[first];
+
+        for (int64_t k = 0; k < n; k++) {
+            if (k > 0 && !combine(ag, op, &v, in[first + k * inner]))
+                return false;
+            if (op->code == OP_SCAN)
+                out[first + k * inner] = v;
+        }
+        if (op->code == OP_REDUCE)
+            out[i] = v;
+    }
+    return true;
+}

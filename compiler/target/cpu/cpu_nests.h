@@ -1,0 +1,31 @@
+#ifndef TW_TARGET_CPU_NESTS_H
+#define TW_TARGET_CPU_NESTS_H
+/* One nest while it is emitted: what cpu_nests.c shares with cpu_fold.c, which has the nests of one
+ * item: scans, and reductions with a function of the text. */
+#include "compiler/target/cpu/cpu_emit.h"
+
+typedef struct cpu_nesting {
+    cpu_emit *e;
+    const cpu_nest *n;
+    cpu_at at; /* row indices; the lane's is the group's first */
+    /* running values of the reductions: for each, nr vectors, then nr NaN masks if it has them */
+    LLVMValueRef carried[CPU_MAX_CARRIED];
+    int ncarried;
+    int nr; /* vectors that have running values */
+} cpu_nesting;
+
+/* ---- cpu_nests.c ---- */
+enum dtype cpu_reduced_type(const cpu_nesting *s, const ir_op *op); /* as held */
+LLVMValueRef cpu_widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v);
+cpu_at cpu_without(const cpu_nesting *s, cpu_at at, int axis); /* of the reduced tile */
+cpu_at cpu_vector_at(const cpu_nesting *s, int j);             /* vector j of the group */
+
+/* ---- cpu_fold.c ---- */
+void cpu_fold_begin(cpu_nesting *s, int nr);
+void cpu_fold_units(cpu_nesting *s, const cpu_item *item, const cpu_at *at, int mr, int nr);
+/* got: what each unit gives. */
+void cpu_scan_units(cpu_nesting *s, const cpu_item *item, const cpu_at *at, int mr, int nr,
+                    cpu_got *got);
+void cpu_fold_end(cpu_nesting *s);
+
+#endif
