@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, and the target that takes it away again. Included last.
-#   include/          the header and DLPack's
+#   include/          the headers and DLPack's
 #   lib/              the shared library and the archive; pkgconfig/ and cmake/tilewright/ for builds
 #   bin/              the command
 #   share/            its man page and completions; tilewright/kernels/: the kernels as text;

@@ -1,6 +1,7 @@
 /* elab_kernel: a kernel and a value for each compile-time and tune parameter -> a module: the
  * kernel function and, over the same parameters, the launch function. */
 #include "compiler/base/check.h"
+#include "compiler/ir/irsig.h"
 #include "dsl/elaborate.h"
 #include "dsl/fn_text.h"
 #include "dsl/signature.h"
@@ -89,75 +90,25 @@ bool elab_bindings(elab *cx, const kernel_sig *sig, const ir_binding *binding, u
 
 /* ---- parameters ---- */
 
-static enum dtype param_dtype(const elab *cx, const sig_param *p)
+/* False, with a diagnostic, when the value of a dimension is none. */
+static bool check_extents(elab *cx, const kernel_sig *sig, const ir_binding *binding, uint32_t n)
 {
-    if (p->dtype != DT_NONE)
-        return p->dtype;
-    return cx->env[cx->kernel->brackets.at[p->dtype_const]->slot].dtype;
-}
+    bool good = true;
 
-/* The dimensions of a function: symbols first, so that their numbers are those of the signature. */
-static int add_dim(elab *cx, ir_fn *fn, const kernel_sig *sig, const sig_dim *dim, const expr *e)
-{
-    int64_t extent = dim->literal;
-    const char *name = NULL;
-
-    if (dim->kind == SIG_DIM_SYMBOL)
-        return dim->index;
-    if (dim->kind == SIG_DIM_CONST) {
-        name = sig->cons[dim->index].name;
-        extent = cx->env[cx->kernel->brackets.at[dim->index]->slot].as.num.i;
-        for (uint32_t i = 0; i < fn->dims.n; i++) {
-            if (fn->dims.at[i].name && strcmp(fn->dims.at[i].name, name) == 0)
-                return (int)i;
+    for (uint32_t i = 0; i < sig->nparams; i++) {
+        for (int32_t k = 0; k < sig->param[i].rank; k++) {
+            const sig_dim *dim = &sig->param[i].dim[k];
+            int64_t extent;
+            if (dim->kind == SIG_DIM_SYMBOL || sig_extent(sig, dim, binding, n, &extent))
+                continue;
+            diag_add(cx->diags, DIAG_BAD_BINDING, cx->kernel->params.at[i]->type->list.at[k]->where,
+                     "the dimension '%s' is %lld; it lies between 0 and 2^31 - 1",
+                     dim->kind == SIG_DIM_CONST ? sig->cons[dim->index].name : "",
+                     (long long)extent);
+            good = false;
         }
     }
-    if (extent < 0 || extent > INT32_MAX) {
-        diag_add(cx->diags, DIAG_BAD_BINDING, e->where,
-                 "the dimension '%s' is %lld; it lies between "
-                 "0 and 2^31 - 1",
-                 name ? name : "", (long long)extent);
-        extent = 0;
-    }
-    return ir_add_dim(fn, name, true, extent);
-}
-
-static void add_param(elab *cx, ir_fn *fn, const kernel_sig *sig, uint32_t i, enum dtype t)
-{
-    const sig_param *p = &sig->param[i];
-    const decl *d = cx->kernel->params.at[i];
-    ir_param param = {.name = p->name, .direction = p->direction, .has_default = p->has_default};
-
-    param.kind = p->is_tensor ? PARAM_TENSOR : PARAM_SCALAR;
-    param.type = p->is_tensor ? type_view(t, p->rank) : type_scalar(t);
-    for (int32_t k = 0; k < p->rank; k++)
-        param.dim[k] = add_dim(cx, fn, sig, &p->dim[k], d->type->list.at[k]);
-    ir_add_param(fn, param);
-}
-
-static ir_fn *new_fn(elab *cx, ir_module *m, const char *name, const kernel_sig *sig,
-                     const enum dtype *dtype, bool is_launch)
-{
-    ir_fn *fn = ir_fn_new(m, name);
-
-    for (uint32_t i = 0; i < sig->nsymbols; i++)
-        ir_add_dim(fn, sig->symbol[i], false, 0);
-    for (uint32_t i = 0; i < sig->nparams; i++)
-        add_param(cx, fn, sig, i, dtype[i]);
-    for (uint32_t i = 0; i < sig->nsymbols; i++) {
-        ir_param hidden = {.kind = PARAM_DIM, .name = sig->symbol[i], .type = type_scalar(DT_I32)};
-        hidden.symbol = (int32_t)i;
-        ir_add_param(fn, hidden);
-    }
-    for (uint32_t i = 0; i < sig->nparams && is_launch; i++) {
-        if (!sig->param[i].has_default)
-            continue;
-        ir_param given = {.kind = PARAM_GIVEN, .type = type_scalar(DT_I1), .symbol = (int32_t)i};
-        given.name = arena_printf(cx->a, "%s.given", sig->param[i].name);
-        ir_add_param(fn, given);
-    }
-    ir_fn_begin(fn);
-    return fn;
+    return good;
 }
 
 /* From here on IR goes to the end of fn, whose dimensions and, but for tensors, parameters have
@@ -283,18 +234,14 @@ tw_status elab_lower(const unit_ast *unit, const kernel_ast *k, const kernel_sig
                      intern *names, const ir_binding *binding, uint32_t nbinding, diag_list *diags,
                      ir_module **out)
 {
-    enum dtype dtype[SIGNATURE_MAX_PARAMS];
     uint32_t before = diags->errors;
     elab cx;
 
     elab_init(&cx, unit, k, a, diags);
-    if (!elab_bindings(&cx, sig, binding, nbinding))
+    if (!elab_bindings(&cx, sig, binding, nbinding) ||
+        !check_extents(&cx, sig, binding, nbinding))
         return status_of(diags);
-    for (uint32_t i = 0; i < k->params.n; i++)
-        dtype[i] = param_dtype(&cx, &sig->param[i]);
-    ir_module *m = ir_module_new(a, names);
-    m->kernel = new_fn(&cx, m, sig->name, sig, dtype, false);
-    m->launch = new_fn(&cx, m, sig->name, sig, dtype, true);
+    ir_module *m = sig_module(sig, a, names, binding, nbinding);
     build_launch(&cx, m->launch, sig);
     if (diags->errors > before && status_of(diags) == TW_E_ARG)
         return TW_E_ARG;

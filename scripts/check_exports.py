@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fails unless the library defines exactly the functions that the public header declares.
+"""Fails unless the library defines exactly the functions that the public headers declare.
 
-usage: check_exports.py --nm NM --header HEADER LIBRARY.so LIBRARY.a
+usage: check_exports.py --nm NM --header HEADER [--header HEADER] LIBRARY.so LIBRARY.a
 """
 import argparse
 import re
@@ -33,10 +33,10 @@ def report(what, names):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--nm", required=True)
-    p.add_argument("--header", required=True)
+    p.add_argument("--header", required=True, action="append")
     p.add_argument("library", nargs="+")
     a = p.parse_args()
-    public = declared(a.header)
+    public = set().union(*map(declared, a.header))
     bad = 0
     for library in a.library:
         names = defined(a.nm, library)

@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "cli": set(),  # the public header only
     "examples": set(),
 }
-PUBLIC = {"tilewright.h", "dlpack.h"}
+PUBLIC = {"tilewright.h", "tilewright_ir.h", "dlpack.h"}
 # outside headers that only some folders may see
 OUTSIDE = [
     (re.compile(r"llvm-c/|llvm/"), "compiler/target"),

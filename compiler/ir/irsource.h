@@ -1,8 +1,8 @@
 #ifndef TW_IR_SOURCE_H
 #define TW_IR_SOURCE_H
 /* A kernel's source: a function (compile-time values, configuration) -> tile IR, with the space it
- * may be tuned over. Text (dsl/) is one implementation, a parsed .tir file another, C code that
- * calls the builder will be a third; runtime, store and tuner know only this.
+ * may be tuned over. Text (dsl/) is one implementation, a parsed .tir file another (tirsource.h), C
+ * code that calls the builder a third (csource.h); runtime, store and tuner know only this.
  *
  * A source is immutable and may be used from several threads at once. */
 #include "compiler/ir/ir.h"

@@ -536,6 +536,23 @@ static bool result_of(const typing *t, enum ir_opcode code)
     return refuse(t, "an opcode is one of ops.def");
 }
 
+/* Views are tensor parameters and nothing else, so each has a direction. */
+static bool direction_allows(const typing *t, unsigned traits)
+{
+    const ir_value *view = t->nargs ? ir_value_of(t->fn, t->args[0]) : NULL;
+
+    if (!(traits & (OPT_READ | OPT_WRITE)) || !view || view->type.kind != TYPE_VIEW)
+        return true;
+    if (!t->fn->body || view->block != t->fn->body || view->index >= t->fn->params.n)
+        return refuse(t, "a view is a tensor parameter");
+    enum ir_direction is = t->fn->params.at[view->index].direction;
+    if ((traits & OPT_READ) && is == DIR_OUT)
+        return refuse(t, "an 'out' tensor is not read");
+    if ((traits & OPT_WRITE) && is == DIR_IN)
+        return refuse(t, "an 'in' tensor is not written");
+    return true;
+}
+
 bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, int nargs,
                     const ir_attr *attrs, ir_type *type, const char **why)
 {
@@ -548,6 +565,8 @@ bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, in
         if (info->attr[i].kind == ATTR_STR && !attrs[i].s)
             return refuse(&t, "the text attribute is missing");
     }
+    if (!direction_allows(&t, info->traits))
+        return false;
     if (fn->module->level == 2)
         return (code == OP_DOT || result_of(&t, code)) && typing_layouts(&t, code);
     if (info->traits & OPT_SCHED)

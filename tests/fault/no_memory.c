@@ -2,7 +2,7 @@
  * nothing is lost, and nothing crashes. */
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
-#include "tilewright.h"
+#include "tilewright_ir.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 typedef struct session {
     tw_context *cx;
     tw_device *dev;
-    tw_kernel *k;
+    tw_kernel *k, *built;
     tw_bound *b;
     char *text;
 } session;
@@ -29,6 +29,47 @@ static void make_args(void)
         args[i] = TW_TENSOR(name[i], &tensor[i]);
     }
     args[3] = TW_TEXT("T", "f32");
+}
+
+/* ---- y = x + 1, built from C ---- */
+
+static void build_launch(void *user, tw_ir *b)
+{
+    (void)user;
+    tw_ir_grid(b, tw_ir_dim(b, "N"), 0, 0);
+}
+
+static void build_body(void *user, tw_ir *b)
+{
+    const tw_ir_val at[] = {tw_ir_program_id(b, 0)};
+    const int64_t extent[] = {0};
+    tw_ir_val one = tw_ir_const_float(b, TW_IR_F32, 1.0), x;
+
+    (void)user;
+    TW_IR_AT(b);
+    x = tw_ir_load(b, tw_ir_param_value(b, "a"), at, extent);
+    tw_ir_if_begin(b, tw_ir_binary(b, "lt", x, one));
+    tw_ir_store(b, tw_ir_param_value(b, "b"), at, extent, tw_ir_binary(b, "add", x, one));
+    tw_ir_if_end(b, NULL, 0, NULL);
+}
+
+static tw_status run_built(session *s)
+{
+    static const tw_ir_param params[] = {
+        {"a", TW_PARAM_TENSOR, TW_IN, "T", {"N"}, false},
+        {"b", TW_PARAM_TENSOR, TW_OUT, "T", {"N"}, false}};
+    static const tw_ir_const consts[] = {{"T", "dtype", "f32", NULL}};
+    tw_ir_kernel def = TW_IR_KERNEL_INIT;
+
+    def.name = "built";
+    def.params = params;
+    def.param_count = 2;
+    def.consts = consts;
+    def.const_count = 1;
+    def.launch = build_launch;
+    def.body = build_body;
+    tw_status st = tw_ir_kernel_create(s->cx, &def, &s->built);
+    return st == TW_OK ? tw_launch(s->built, s->dev, NULL, args, 2) : st;
 }
 
 static tw_status look_inside(session *s)
@@ -65,6 +106,8 @@ static tw_status run(session *s)
         st = tw_kernel_specialize(s->k, s->dev, args, 3, NULL, &s->b);
     if (st == TW_OK)
         st = tw_bound_launch(s->b, NULL, args, 3);
+    if (st == TW_OK)
+        st = run_built(s);
     return st == TW_OK ? look_inside(s) : st;
 }
 
@@ -73,6 +116,7 @@ static void finish(session *s)
     tw_free(s->text);
     tw_bound_destroy(s->b);
     tw_kernel_destroy(s->k);
+    tw_kernel_destroy(s->built);
     tw_device_close(s->dev);
     tw_context_destroy(s->cx);
     error_clear();

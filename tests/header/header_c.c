@@ -1,4 +1,4 @@
-#include "tilewright.h"
+#include "tilewright_ir.h"
 
 int header_compiles(void);
 int header_compiles(void)
@@ -10,10 +10,11 @@ int header_compiles(void)
     tw_answer answer = TW_ANSWER_INIT;
     tw_tune_options tune = TW_TUNE_OPTIONS_INIT;
     tw_compile_options compile = TW_COMPILE_OPTIONS_INIT;
+    tw_ir_kernel kernel = TW_IR_KERNEL_INIT;
     tw_arg args[] = {TW_TENSOR("a", (const DLTensor *)0), TW_INT("b", 1), TW_F32("c", 0.5),
                      TW_BOOL("d", true), TW_TEXT("e", "f32")};
 
     return (config.size + device.size + param.size + launch.size + answer.size + tune.size +
-            compile.size) != 0 &&
+            compile.size + kernel.size) != 0 &&
            args[0].kind == TW_ARG_TENSOR;
 }
