@@ -536,7 +536,8 @@ static bool result_of(const typing *t, enum ir_opcode code)
     return refuse(t, "an opcode is one of ops.def");
 }
 
-/* Views are tensor parameters and nothing else, so each has a direction. */
+/* Views are tensor parameters and nothing else, so each has a direction. What level 2 writes is a
+ * slot, never the view that it copies from. */
 static bool direction_allows(const typing *t, unsigned traits)
 {
     const ir_value *view = t->nargs ? ir_value_of(t->fn, t->args[0]) : NULL;
@@ -548,7 +549,7 @@ static bool direction_allows(const typing *t, unsigned traits)
     enum ir_direction is = t->fn->params.at[view->index].direction;
     if ((traits & OPT_READ) && is == DIR_OUT)
         return refuse(t, "an 'out' tensor is not read");
-    if ((traits & OPT_WRITE) && is == DIR_IN)
+    if ((traits & OPT_WRITE) && !(traits & OPT_SCHED) && is == DIR_IN)
         return refuse(t, "an 'in' tensor is not written");
     return true;
 }
