@@ -56,7 +56,8 @@ enum stmt_kind {
     STMT_ASSIGN,
     STMT_EXPR,
     STMT_IF,
-    STMT_FOR, /* decls[0] in range(list) */
+    STMT_FOR,    /* decls[0] in range(list) */
+    STMT_MASKED, /* decls[0], decls[1] in masked_range(list) */
     STMT_WHILE,
     STMT_RETURN,
     STMT_JUMP /* break, continue: reported already */
@@ -67,11 +68,11 @@ struct stmt {
     enum token_kind op; /* ASSIGN: '=', '+=' ... */
     span where;
     expr *cond;         /* IF, WHILE; the value of RETURN (may be NULL) and EXPR */
-    stmt *then, *other; /* IF; then: body of FOR, WHILE */
+    stmt *then, *other; /* IF; then: body of FOR, MASKED, WHILE */
     stmt_list body;     /* BLOCK */
     decl_list decls;
-    expr_list targets, list; /* ASSIGN: targets = list; FOR: list = range's arguments */
-    decl_list assigned;      /* resolve: IF, FOR, WHILE: outer vars assigned inside, in order of
+    expr_list targets, list; /* ASSIGN: targets = list; FOR, MASKED: list = the arguments */
+    decl_list assigned;      /* resolve: IF, loops: outer vars assigned inside, in order of
                                 declaration */
 };
 
@@ -87,7 +88,7 @@ enum decl_kind {
     DECL_CONST,
     DECL_LET,
     DECL_VAR,
-    DECL_LOOP,   /* the counter of a for */
+    DECL_LOOP,   /* what a for declares */
     DECL_ARG,    /* a parameter of a function */
     DECL_TENSOR, /* the parameters of a kernel: id counts both kinds */
     DECL_SCALAR,
@@ -143,6 +144,8 @@ typedef struct tune_clause {
 typedef struct kernel_ast {
     decl *self;
     span where; /* from `kernel` to the closing brace */
+    const char *base; /* the kernel that it extends, or NULL */
+    span base_at;
     decl_list brackets, params;
     expr_list require, grid;
     span grid_at;

@@ -168,8 +168,12 @@ static void print_stmt(strbuf *b, const stmt *s, int depth)
         print_branches(b, s, depth);
         return;
     case STMT_FOR:
+    case STMT_MASKED:
         indent(b, depth);
-        sb_fmt(b, "for %s in range(", s->decls.n ? s->decls.at[0]->name : "");
+        if (s->decls.n == 2)
+            sb_fmt(b, "for %s, %s in masked_range(", s->decls.at[0]->name, s->decls.at[1]->name);
+        else
+            sb_fmt(b, "for %s in range(", s->decls.n ? s->decls.at[0]->name : "");
         print_list(b, &s->list, ", ");
         sb_char(b, ')');
         print_assigned(b, &s->assigned);

@@ -111,7 +111,7 @@ static value elab_name(elab *cx, const expr *e)
 
 /* ---- types ---- */
 
-static ir_type shape_of(elab *cx, enum dtype t, const expr_list *list, span where)
+ir_type elab_shape_of(elab *cx, enum dtype t, const expr_list *list, span where)
 {
     ir_type tile = {.kind = TYPE_TILE, .dtype = (uint8_t)t};
     bool good = true;
@@ -149,168 +149,6 @@ ir_type elab_type(elab *cx, const expr *e)
         elab_error(cx, DIAG_BAD_OPERAND, e->where, "a type is needed here, not %s",
                    val_text(cx, &v));
     return (ir_type){0};
-}
-
-/* ---- indices ---- */
-
-static const char *axis_text(elab *cx, const decl *tensor, uint32_t i)
-{
-    return arena_printf(cx->a, "index %u of '%s'", i, tensor->name);
-}
-
-static bool place_span(elab *cx, place *p, const expr *e, uint32_t i)
-{
-    value from = elab_expr(cx, e->a), n = elab_expr(cx, e->b);
-    int64_t extent = 0;
-    bool good = elab_need_int(cx, &n, e->b, "the length of a slice", 1, TILE_MAX_ELEMENTS, &extent);
-
-    p->index[i] = elab_need_index(cx, &from, e->a, axis_text(cx, p->tensor, i));
-    p->extent[i] = (int32_t)extent;
-    return good && p->index[i];
-}
-
-/* `:` takes the whole dimension, which must be known at compile time. */
-static bool place_all(elab *cx, place *p, const expr *e, uint32_t i)
-{
-    const expr *dim = p->tensor->type->list.at[i];
-    value n = elab_expr(cx, dim);
-    int64_t extent = 0;
-
-    if (n.kind == VAL_RUN) {
-        const char *text = ast_source_text(dim, cx->diags->a, 40);
-        diag *d = elab_error(cx, DIAG_NOT_CONSTANT, e->where,
-                             "':' needs a dimension known at compile time; '%s' is not", text);
-        diag_hint(cx->diags, d, "write start :+ length, or make it a parameter: [%s: int]", text);
-        return false;
-    }
-    if (!elab_need_int(cx, &n, dim, "the whole dimension", 1, TILE_MAX_ELEMENTS, &extent))
-        return false;
-    p->index[i] = ir_const_int(&cx->b, DT_I32, 0);
-    p->extent[i] = (int32_t)extent;
-    return true;
-}
-
-static bool place_indices(elab *cx, place *p, const expr *e, uint32_t i, ir_val v)
-{
-    ir_type t = ir_type_of(cx->b.fn, v);
-
-    p->index[i] = v;
-    p->extent[i] = t.shape[0];
-    if (t.dtype == DT_I32 && t.rank == 1)
-        return true;
-    diag *d = elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "%s is an i32 scalar or i32[n], not %s",
-                         axis_text(cx, p->tensor, i), elab_type_text(cx, t));
-    if (t.dtype == DT_I32)
-        diag_hint(cx->diags, d, "write reshape(%s, n), and reshape what is loaded",
-                  ast_source_text(e, cx->diags->a, 40));
-    return false;
-}
-
-static bool place_item(elab *cx, place *p, const expr *e, uint32_t i)
-{
-    if (e->kind == EXPR_SPAN)
-        return place_span(cx, p, e, i);
-    if (e->kind == EXPR_ALL)
-        return place_all(cx, p, e, i);
-    if (e->kind == EXPR_NONE) {
-        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->where,
-                             "None adds a dimension to a tile, not "
-                             "to a tensor");
-        diag_hint(cx->diags, d, "load first: load(x[...])[:, None]");
-        return false;
-    }
-    value v = elab_expr(cx, e);
-    if (v.kind == VAL_RUN && val_run_type(cx, &v).kind == TYPE_TILE)
-        return place_indices(cx, p, e, i, v.as.run);
-    p->index[i] = elab_need_index(cx, &v, e, axis_text(cx, p->tensor, i));
-    return p->index[i] != 0;
-}
-
-static value index_view(elab *cx, const expr *e, const decl *tensor)
-{
-    place *p = ARENA_NEW(cx->a, place);
-    uint32_t rank = tensor->type->list.n;
-    bool good = true;
-
-    p->tensor = tensor;
-    p->view = ir_param_value(cx->b.fn, tensor->id);
-    p->type = (ir_type){.kind = TYPE_TILE, .dtype = ir_type_of(cx->b.fn, p->view).dtype};
-    if (e->list.n != rank) {
-        diag *d = elab_error(cx, DIAG_SHAPE_MISMATCH, e->where, "'%s' has %u dimensions, not %u",
-                             tensor->name, rank, e->list.n);
-        diag_note(cx->diags, d, tensor->type->where, "its shape");
-        return val_bad();
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        good = place_item(cx, p, e->list.at[i], i) && good;
-        if (!p->extent[i])
-            continue;
-        if (p->type.rank == TILE_MAX_RANK) {
-            elab_error(cx, DIAG_BAD_VALUE, e->where, "a tile has at most %d dimensions",
-                       TILE_MAX_RANK);
-            return val_bad();
-        }
-        p->type.shape[p->type.rank++] = p->extent[i];
-    }
-    if (!p->type.rank)
-        p->type = type_scalar((enum dtype)p->type.dtype);
-    if (!good || !elab_check_tile(cx, p->type, e->where))
-        return val_bad();
-    return (value){.kind = VAL_PLACE, .as.place = p};
-}
-
-/* x[:, None]: each : keeps a dimension, each None adds one. */
-static value index_tile(elab *cx, const expr *e, ir_val v)
-{
-    int rank = ir_type_of(cx->b.fn, v).rank, kept = 0;
-
-    for (uint32_t i = 0; i < e->list.n; i++) {
-        const expr *item = e->list.at[i];
-        if (item->kind == EXPR_ALL) {
-            kept++;
-        } else if (item->kind != EXPR_NONE) {
-            diag *d = elab_error(cx, DIAG_BAD_OPERAND, item->where,
-                                 "a tile is indexed with ':' and None only");
-            diag_hint(cx->diags, d, "elements are taken from tensors: load(x[i, j :+ n])");
-            return val_bad();
-        }
-    }
-    if (kept != rank) {
-        elab_error(cx, DIAG_SHAPE_MISMATCH, e->where, "%s has %d dimensions; the index keeps %d",
-                   elab_type_text(cx, ir_type_of(cx->b.fn, v)), rank, kept);
-        return val_bad();
-    }
-    if (e->list.n > TILE_MAX_RANK) {
-        elab_error(cx, DIAG_BAD_VALUE, e->where, "a tile has at most %d dimensions", TILE_MAX_RANK);
-        return val_bad();
-    }
-    for (uint32_t i = 0; i < e->list.n; i++) {
-        if (e->list.at[i]->kind == EXPR_NONE)
-            v = ir_expand(&cx->b, v, (int)i);
-    }
-    return val_run(v);
-}
-
-value elab_index(elab *cx, const expr *e)
-{
-    value v = elab_expr(cx, e->a);
-
-    switch ((int)v.kind) {
-    case VAL_BAD:
-        return v;
-    case VAL_VIEW:
-        return index_view(cx, e, v.as.tensor);
-    case VAL_DTYPE:
-        return val_type(shape_of(cx, v.dtype, &e->list, e->where));
-    case VAL_RUN:
-        if (val_run_type(cx, &v).kind == TYPE_TILE)
-            return index_tile(cx, e, v.as.run);
-        break;
-    default:
-        break;
-    }
-    elab_error(cx, DIAG_BAD_OPERAND, e->where, "%s has no dimensions to index", val_text(cx, &v));
-    return val_bad();
 }
 
 /* ---- operators ---- */
@@ -370,13 +208,13 @@ static bool check_constant(elab *cx, const value *right, enum ir_opcode code, co
     return true;
 }
 
-/* == and != of two dtypes, or of two members of one enumeration. */
+/* == and != of two dtypes, two functions, or two members of one enumeration. */
 static value compare_names(elab *cx, const value *v, const expr *e)
 {
     bool dtypes = v[0].kind == VAL_DTYPE;
     bool same = dtypes ? v[0].dtype == v[1].dtype : v[0].as.decl == v[1].as.decl;
 
-    if (dtypes || v[0].as.decl->of == v[1].as.decl->of)
+    if (dtypes || v[0].kind == VAL_FN || v[0].as.decl->of == v[1].as.decl->of)
         return val_bool(same == (e->op == TOK_EQ));
     elab_error(cx, DIAG_TYPE_MISMATCH, e->at, "'%s' needs one enumeration, not %s and %s",
                token_text(e->op), val_text(cx, &v[0]), val_text(cx, &v[1]));
@@ -393,7 +231,7 @@ static value elab_binary(elab *cx, const expr *e)
     value v[2] = {elab_expr(cx, e->a), elab_expr(cx, e->b)};
     const expr *const from[2] = {e->a, e->b};
     if (row->takes == TAKES_ALL && v[0].kind == v[1].kind &&
-        (v[0].kind == VAL_DTYPE || v[0].kind == VAL_MEMBER))
+        (v[0].kind == VAL_DTYPE || v[0].kind == VAL_MEMBER || v[0].kind == VAL_FN))
         return compare_names(cx, v, e);
     if (v[0].kind == VAL_BAD || v[1].kind == VAL_BAD)
         return val_bad();

@@ -5,7 +5,7 @@
 
 /* ---- binding ---- */
 
-static void name_value(elab *cx, const decl *d, const value *v)
+void elab_name_value(elab *cx, const decl *d, const value *v)
 {
     if (v->kind == VAL_RUN && !ir_value_of(cx->b.fn, v->as.run)->name)
         ir_name(cx->b.fn, v->as.run, d->name);
@@ -107,7 +107,7 @@ void elab_bind(elab *cx, const decl *d, value v, const expr *e)
                    val_text(cx, &v));
         v = val_bad();
     }
-    name_value(cx, d, &v);
+    elab_name_value(cx, d, &v);
     cx->env[d->slot] = v;
 }
 
@@ -153,7 +153,7 @@ static void assign(elab *cx, const expr *target, value v, const expr *e)
         const char *user = arena_printf(cx->a, "'%s'", d->name);
         v = val_run(val_as(cx, &v, val_run_type(cx, var), e, user));
     }
-    name_value(cx, d, &v);
+    elab_name_value(cx, d, &v);
     *var = v;
 }
 
@@ -174,14 +174,7 @@ static void elab_assign(elab *cx, const stmt *s)
 
 /* ---- carried vars ---- */
 
-typedef struct carried {
-    uint32_t n;
-    const decl **var;
-    ir_val *now; /* their values, refreshed by read_vars */
-    ir_type *type;
-} carried;
-
-static carried carry(elab *cx, const decl_list *assigned)
+carried elab_carry(elab *cx, const decl_list *assigned)
 {
     carried c = {.var = ARENA_ARRAY(cx->a, const decl *, assigned->n),
                  .now = ARENA_ARRAY(cx->a, ir_val, assigned->n),
@@ -198,18 +191,18 @@ static carried carry(elab *cx, const decl_list *assigned)
     return c;
 }
 
-static void set_vars(elab *cx, const carried *c, ir_val first)
+void elab_set_vars(elab *cx, const carried *c, ir_val first)
 {
     for (uint32_t i = 0; i < c->n; i++) {
         value v = val_run(first + i);
-        name_value(cx, c->var[i], &v);
+        elab_name_value(cx, c->var[i], &v);
         cx->env[c->var[i]->slot] = v;
     }
 }
 
 /* Their values now. One that went bad keeps its old one: the module is dropped anyway, but its ops
  * stay well formed. */
-static void read_vars(elab *cx, carried *c)
+void elab_read_vars(elab *cx, carried *c)
 {
     for (uint32_t i = 0; i < c->n; i++) {
         const value *v = &cx->env[c->var[i]->slot];
@@ -219,7 +212,7 @@ static void read_vars(elab *cx, carried *c)
 }
 
 /* Fills one region: body, then a yield of the carried vars. */
-static void fill(elab *cx, ir_block *region, const stmt *body, carried *c)
+void elab_fill_region(elab *cx, ir_block *region, const stmt *body, carried *c)
 {
     ir_builder outer = cx->b;
 
@@ -227,14 +220,14 @@ static void fill(elab *cx, ir_block *region, const stmt *body, carried *c)
     cx->b.where = outer.where;
     if (body)
         elab_stmt(cx, body);
-    read_vars(cx, c);
+    elab_read_vars(cx, c);
     ir_yield(&cx->b, c->now, (int)c->n);
     cx->b = outer;
 }
 
-static void run_if(elab *cx, const stmt *s, ir_val cond)
+void elab_run_if(elab *cx, const stmt *s, ir_val cond)
 {
-    carried c = carry(cx, &s->assigned);
+    carried c = elab_carry(cx, &s->assigned);
     ir_val *before = arena_dup(cx->a, c.now, c.n * sizeof *c.now);
     ir_op *op = ir_if(&cx->b, cond, c.type, (int)c.n);
 
@@ -243,9 +236,9 @@ static void run_if(elab *cx, const stmt *s, ir_val cond)
             cx->env[c.var[k]->slot] = val_run(before[k]);
             c.now[k] = before[k];
         }
-        fill(cx, op->regions[i], i == 0 ? s->then : s->other, &c);
+        elab_fill_region(cx, op->regions[i], i == 0 ? s->then : s->other, &c);
     }
-    set_vars(cx, &c, op->res);
+    elab_set_vars(cx, &c, op->res);
 }
 
 static void elab_if(elab *cx, const stmt *s)
@@ -261,7 +254,7 @@ static void elab_if(elab *cx, const stmt *s)
         return;
     }
     if (elab_need_program(cx, s->cond->where, "a branch on a run-time value"))
-        run_if(cx, s, cond.as.run);
+        elab_run_if(cx, s, cond.as.run);
 }
 
 /* ---- loops ---- */
@@ -297,40 +290,40 @@ static void elab_for(elab *cx, const stmt *s)
 
     if (!elab_need_program(cx, s->where, "a loop") || !loop_bounds(cx, s, bound) || !s->decls.n)
         return;
-    carried c = carry(cx, &s->assigned);
+    carried c = elab_carry(cx, &s->assigned);
     ir_op *op = ir_for(&cx->b, bound[0], bound[1], bound[2], c.now, (int)c.n);
     value counter = val_run(op->regions[0]->arg);
-    name_value(cx, s->decls.at[0], &counter);
+    elab_name_value(cx, s->decls.at[0], &counter);
     cx->env[s->decls.at[0]->slot] = counter;
-    set_vars(cx, &c, op->regions[0]->arg + 1);
-    read_vars(cx, &c);
-    fill(cx, op->regions[0], s->then, &c);
-    set_vars(cx, &c, op->res);
+    elab_set_vars(cx, &c, op->regions[0]->arg + 1);
+    elab_read_vars(cx, &c);
+    elab_fill_region(cx, op->regions[0], s->then, &c);
+    elab_set_vars(cx, &c, op->res);
 }
 
 static void elab_while(elab *cx, const stmt *s)
 {
     if (!elab_need_program(cx, s->where, "a loop") || !s->cond)
         return;
-    carried c = carry(cx, &s->assigned);
+    carried c = elab_carry(cx, &s->assigned);
     ir_op *op = ir_while(&cx->b, c.now, (int)c.n);
     ir_builder outer = cx->b;
     cx->b = ir_at_end(outer.fn, op->regions[0]);
     cx->b.where = outer.where;
-    set_vars(cx, &c, op->regions[0]->arg);
-    read_vars(cx, &c);
+    elab_set_vars(cx, &c, op->regions[0]->arg);
+    elab_read_vars(cx, &c);
     value cond = elab_expr(cx, s->cond);
     ir_val test = 0;
     if (elab_need_condition(cx, &cond, s->cond, "the condition of 'while'"))
         test = val_to_run(cx, &cond, DT_I1, s->cond->where);
-    read_vars(cx, &c);
+    elab_read_vars(cx, &c);
     if (test)
         ir_condition(&cx->b, test, c.now, (int)c.n);
     cx->b = outer;
-    set_vars(cx, &c, op->regions[1]->arg);
-    read_vars(cx, &c);
-    fill(cx, op->regions[1], s->then, &c);
-    set_vars(cx, &c, op->res);
+    elab_set_vars(cx, &c, op->regions[1]->arg);
+    elab_read_vars(cx, &c);
+    elab_fill_region(cx, op->regions[1], s->then, &c);
+    elab_set_vars(cx, &c, op->res);
 }
 
 /* ---- */
@@ -370,6 +363,9 @@ static void elab_kind(elab *cx, const stmt *s)
         return;
     case STMT_FOR:
         elab_for(cx, s);
+        return;
+    case STMT_MASKED:
+        elab_masked(cx, s);
         return;
     case STMT_WHILE:
         elab_while(cx, s);

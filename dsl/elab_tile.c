@@ -87,8 +87,10 @@ static value elab_atomic(elab *cx, const expr *e, const value *v, enum ir_opcode
         x[i - 1] = val_as(cx, &v[i], p->type, e->list.at[i], user);
         if (!x[i - 1])
             return val_bad();
+        x[i - 1] = elab_as_stored(cx, p, x[i - 1]);
     }
-    return val_run(ir_atomic(&cx->b, code, p->view, p->index, p->extent, x));
+    ir_val was = ir_atomic(&cx->b, code, p->view, p->index, p->extent, x);
+    return val_run(elab_as_seen(cx, p, was));
 }
 
 value elab_memory(elab *cx, const expr *e, value *v)
@@ -118,12 +120,12 @@ value elab_memory(elab *cx, const expr *e, value *v)
     if (atomic[id])
         return elab_atomic(cx, e, v, atomic[id]);
     if (id == BUILTIN_LOAD)
-        return val_run(ir_load(&cx->b, p->view, p->index, p->extent));
+        return val_run(elab_as_seen(cx, p, ir_load(&cx->b, p->view, p->index, p->extent)));
     const char *user = arena_printf(cx->a, "the slice of '%s'", p->tensor->name);
     ir_val x = val_as(cx, &v[1], p->type, e->list.at[1], user);
     if (!x)
         return val_bad();
-    ir_store(&cx->b, p->view, p->index, p->extent, x);
+    ir_store(&cx->b, p->view, p->index, p->extent, elab_as_stored(cx, p, x));
     return val_nothing();
 }
 

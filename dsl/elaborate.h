@@ -30,11 +30,15 @@ enum value_kind {
 };
 enum const_class { CLASS_INT, CLASS_FLOAT, CLASS_BOOL };
 
+enum { NO_LINE = -2 };
 typedef struct place {
     const decl *tensor;
     ir_val view, index[VIEW_MAX_RANK];
     int32_t extent[VIEW_MAX_RANK];
-    ir_type type; /* of what is read or written */
+    ir_type type; /* of what is read or written, as the text sees it */
+    int lines;    /* dimensions of its tiles of indices when they have more than one, else 0 */
+    int axis[VIEW_MAX_RANK]; /* lines: along which of them an index runs, -1: has one element */
+    ir_type stored;          /* lines: as memory has it */
 } place;
 
 typedef struct value {
@@ -137,6 +141,8 @@ value elab_expr(elab *cx, const expr *e);
 /* The type that an annotation or an argument such as f32[64] names; kind TYPE_NONE after a report.
  */
 ir_type elab_type(elab *cx, const expr *e);
+/* The tile type of dtype t with these extents; kind TYPE_NONE after a report. */
+ir_type elab_shape_of(elab *cx, enum dtype t, const expr_list *list, span where);
 /* Counts a step; false, once reported, when a limit is met. */
 bool elab_enter(elab *cx, span where);
 void elab_leave(elab *cx);
@@ -168,11 +174,40 @@ value elab_reduce(elab *cx, const expr *e, value *v);
 value elab_fold_along(elab *cx, const expr *e, value *v);
 value elab_random(elab *cx, const expr *e, value *v);
 value elab_dot(elab *cx, const expr *e, value *v);
+
+/* ---- elab_index.c ---- */
+
 value elab_index(elab *cx, const expr *e);
+/* What memory operations on p give, as the text sees it, and the other way round. */
+ir_val elab_as_seen(elab *cx, const place *p, ir_val v);
+ir_val elab_as_stored(elab *cx, const place *p, ir_val v);
 
 /* ---- elab_stmt.c ---- */
 
 void elab_stmt(elab *cx, const stmt *s);
+/* The outer vars that a loop or branch assigns, and what they are at the moment. */
+typedef struct carried {
+    uint32_t n;
+    const decl **var;
+    ir_val *now; /* their values, refreshed by elab_read_vars */
+    ir_type *type;
+} carried;
+carried elab_carry(elab *cx, const decl_list *assigned);
+/* From now on they are the consecutive values from first on. */
+void elab_set_vars(elab *cx, const carried *c, ir_val first);
+void elab_read_vars(elab *cx, carried *c);
+/* Fills one region: body (may be NULL), then a yield of the carried vars. */
+void elab_fill_region(elab *cx, ir_block *region, const stmt *body, carried *c);
+/* An if on a run-time condition: s has then, other and assigned. */
+void elab_run_if(elab *cx, const stmt *s, ir_val cond);
+void elab_name_value(elab *cx, const decl *d, const value *v);
+
+/* ---- elab_masked.c ---- */
+
+void elab_masked(elab *cx, const stmt *s);
+
+/* ---- elab_stmt.c ---- */
+
 /* A let, const, var or argument: checks v against the declared type and binds it. */
 void elab_bind(elab *cx, const decl *d, value v, const expr *e);
 

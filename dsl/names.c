@@ -24,6 +24,7 @@ typedef struct resolver {
     VEC(region) regions;
     decl *top;          /* the declaration of the file that is walked */
     const decl *scalar; /* whose default is walked, or NULL */
+    bool compares;      /* the name at hand is an operand of == or !=, and may be a function */
 } resolver;
 
 static void resolve_expr(resolver *r, expr *e);
@@ -274,7 +275,7 @@ static void resolve_expr(resolver *r, expr *e)
     if (!e || e->kind == EXPR_BAD)
         return;
     if (e->kind == EXPR_NAME) {
-        if (use_name(r, e))
+        if (use_name(r, e) && !(r->compares && decl_is_fn(e->decl)))
             refuse_value(r, e);
         return;
     }
@@ -283,10 +284,14 @@ static void resolve_expr(resolver *r, expr *e)
         return;
     }
     bool branches = e->kind == EXPR_COND || e->op == TOK_AND_AND || e->op == TOK_OR_OR;
+    bool compares = e->kind == EXPR_BINARY && (e->op == TOK_EQ || e->op == TOK_NE);
+    r->compares = compares && e->a->kind == EXPR_NAME;
     resolve_expr(r, e->a);
     if (branches)
         open_region(r, &e->assigned, false);
+    r->compares = compares && e->b->kind == EXPR_NAME;
     resolve_expr(r, e->b);
+    r->compares = false;
     resolve_expr(r, e->c);
     if (branches)
         close_region(r);
@@ -381,15 +386,38 @@ static void resolve_body(resolver *r, stmt *s)
     scope_close(&r->names);
 }
 
-static void resolve_loop(resolver *r, stmt *s)
+static void resolve_masked(resolver *r, stmt *s)
+{
+    for (uint32_t i = 0; i < s->list.n; i++) {
+        if (i == 3)
+            resolve_passed(r, s->list.at[i]);
+        else
+            resolve_expr(r, s->list.at[i]);
+    }
+    if (s->list.n == 4 || !s->then)
+        return;
+    diag *x = diag_add(r->diags, DIAG_BAD_CALL, s->where,
+                       "masked_range takes 4 arguments, not %u", s->list.n);
+    diag_hint(r->diags, x, "masked_range(first, end, step, visible)");
+}
+
+static void resolve_range(resolver *r, stmt *s)
 {
     for (uint32_t i = 0; i < s->list.n; i++)
         resolve_expr(r, s->list.at[i]);
     if (s->kind == STMT_FOR && s->list.n > 3)
         diag_add(r->diags, DIAG_BAD_CALL, s->list.at[3]->where,
                  "range takes an end, or first and end, or first, end and step");
-    else if (s->kind == STMT_FOR && s->list.n == 0 && s->decls.n)
+    else if (s->kind == STMT_FOR && s->list.n == 0 && s->then)
         diag_add(r->diags, DIAG_BAD_CALL, s->where, "range needs an end");
+}
+
+static void resolve_loop(resolver *r, stmt *s)
+{
+    if (s->kind == STMT_MASKED)
+        resolve_masked(r, s);
+    else
+        resolve_range(r, s);
     open_region(r, &s->assigned, false);
     if (s->kind == STMT_WHILE)
         resolve_expr(r, s->cond);
@@ -451,6 +479,7 @@ static void resolve_stmt(resolver *r, stmt *s)
         resolve_if(r, s);
         return;
     case STMT_FOR:
+    case STMT_MASKED:
     case STMT_WHILE:
         resolve_loop(r, s);
         return;

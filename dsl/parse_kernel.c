@@ -1,4 +1,4 @@
-/* parse_kernel: a kernel's head: brackets, parameters, require, tune, grid. */
+/* parse_kernel: a kernel's head: brackets, parameters, extends, require, tune, grid. */
 #include "dsl/parse.h"
 #include <string.h>
 
@@ -118,6 +118,16 @@ static void parse_grid(parser *p, kernel_ast *k)
         parse_list(p, &k->grid, TOK_RPAREN, false);
 }
 
+static void parse_extends(parser *p, kernel_ast *k)
+{
+    if (!parse_accept_word(p, "extends"))
+        return;
+    k->base_at = parse_span(p, p->at);
+    if (parse_is(p, TOK_NAME))
+        k->base = p->at->value.name;
+    parse_expect(p, TOK_NAME, "of the kernel to extend");
+}
+
 static void parse_clauses(parser *p, kernel_ast *k)
 {
     while (!p->panic && !parse_is(p, TOK_LBRACE)) {
@@ -160,8 +170,10 @@ kernel_ast *parse_kernel(parser *p, const token *first)
     k->self->kernel = k;
     if (parse_accept(p, TOK_LBRACKET))
         parse_brackets(p, k);
-    if (parse_expect(p, TOK_LPAREN, "before the parameters"))
+    bool only_extends = parse_is_word(p, "extends");
+    if (!only_extends && parse_expect(p, TOK_LPAREN, "before the parameters"))
         parse_params(p, k);
+    parse_extends(p, k);
     parse_clauses(p, k);
     recover_head(p, k);
     k->body = parse_block(p);

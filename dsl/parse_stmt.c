@@ -65,14 +65,18 @@ static stmt *parse_while(parser *p)
     return s;
 }
 
+/* range(...) behind one name, masked_range(...) behind two. */
 static bool parse_range(parser *p, stmt *s)
 {
-    if (!parse_accept_word(p, "range")) {
-        diag *d = parse_error(p, "'range(...)'");
-        diag_hint(p->diags, d, "write for i in range(first, end, step)");
+    const char *word = s->decls.n == 2 ? "masked_range" : "range";
+
+    if (!parse_accept_word(p, word)) {
+        diag *d = parse_error(p, s->decls.n == 2 ? "'masked_range(...)'" : "'range(...)'");
+        diag_hint(p->diags, d, "write for i in range(first, end, step), or for i, EDGE in "
+                               "masked_range(first, end, step, visible)");
         return false;
     }
-    if (parse_expect(p, TOK_LPAREN, "after 'range'"))
+    if (parse_expect(p, TOK_LPAREN, s->decls.n == 2 ? "after 'masked_range'" : "after 'range'"))
         parse_list(p, &s->list, TOK_RPAREN, false);
     return true;
 }
@@ -87,11 +91,19 @@ static stmt *parse_for(parser *p)
         diag_hint(p->diags, d, "write for i in range(first, end, step)");
         return s;
     }
-    decl *counter = parse_decl(p, DECL_LOOP, "of the counter");
-    if (!counter || !parse_expect(p, TOK_IN, "after the counter") || !parse_range(p, s))
+    decl *counter = parse_decl(p, DECL_LOOP, "of the counter"), *edge = NULL;
+    if (!counter)
         return s;
     vec_push(&s->decls, p->a, counter);
-    s->then = parse_stmt(p);
+    if (parse_accept(p, TOK_COMMA)) {
+        s->kind = STMT_MASKED;
+        edge = parse_decl(p, DECL_LOOP, "of what tells masked blocks from whole ones");
+        if (!edge)
+            return s;
+        vec_push(&s->decls, p->a, edge);
+    }
+    if (parse_expect(p, TOK_IN, "after the counter") && parse_range(p, s))
+        s->then = parse_stmt(p);
     return s;
 }
 

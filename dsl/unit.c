@@ -5,6 +5,7 @@
 #include "dsl/diag_source.h"
 #include "dsl/dsl.h"
 #include "dsl/elaborate.h"
+#include "dsl/extend.h"
 #include "dsl/fn_text.h"
 #include "dsl/import.h"
 #include "dsl/parse.h"
@@ -30,6 +31,7 @@ struct dsl_unit {
     unit_ast *ast;
     import_list imports;
     VEC(const source *) sources; /* the file and what it imports */
+    unit_list units;             /* their trees; at[0] takes in what the others declare */
     fn_texts texts;
     VEC(dsl_source *) kernels;
 };
@@ -163,7 +165,9 @@ static unit_ast *parse_file(loading *l)
     const source *src = source_new(&u->a, l->name, l->text, len);
 
     vec_push(&u->sources, &u->a, src);
-    return parse_text(&u->a, &u->names, src, l->diags);
+    unit_ast *read = parse_text(&u->a, &u->names, src, l->diags);
+    vec_push(&u->units, &u->a, read);
+    return read;
 }
 
 static tw_status parse_first(void *arg)
@@ -218,8 +222,10 @@ static tw_status resolve(void *arg)
     dsl_unit *u = l->u;
     elab cx;
 
-    if (l->is_whole)
+    if (l->is_whole) {
+        extend_kernels(&u->units, &u->a, &u->names, l->diags);
         names_resolve(u->ast, &u->a, &u->names, l->diags);
+    }
     if (l->diags->errors > l->before)
         return TW_E_SOURCE;
     elab_init(&cx, u->ast, NULL, &u->a, l->diags);

@@ -271,7 +271,8 @@ typedef struct tw_launch_options {
     const char *config;  /* "BLOCK_M=64,BLOCK_N=64": pins what it names, the rest takes its default
                             and nothing is tuned; NULL: the store, then the context's tune mode    */
     bool f64;            /* interp only: keep every float in double and round only at stores       */
-    bool running_max_low;/* interp only: running_max returns its lowest allowed value              */
+    bool running_max_low;/* interp only: running_max returns its lowest allowed value, and
+                            masked_range visits every block as one with hidden elements             */
     int64_t program_first, program_count; /* run only these programs of the grid, numbered with the
                             first grid dimension fastest; count 0: all                              */
 } tw_launch_options;

@@ -296,6 +296,15 @@ static bool reduce(const typing *t, bool is_sum)
     return give(t, without_axis(x, axis));
 }
 
+static bool estimate(const typing *t)
+{
+    ir_type x = arg_type(t, 0);
+
+    if (x.kind != TYPE_TILE || x.dtype != DT_I1)
+        return refuse(t, "a tile of i1 is needed");
+    return give(t, type_scalar(DT_I1));
+}
+
 static bool scan(const typing *t, bool is_sum)
 {
     ir_type x = arg_type(t, 0);
@@ -476,6 +485,9 @@ static bool result_of(const typing *t, enum ir_opcode code)
         return reduce(t, false);
     case OP_REDUCE_SUM:
         return reduce(t, true);
+    case OP_SOME:
+    case OP_EVERY:
+        return estimate(t);
     case OP_SCAN_SUM:
         return scan(t, true);
     case OP_SCAN_PROD:

@@ -57,7 +57,7 @@ static ir_val rule_trans(simplifier *s, ir_op *op, const ir_op *def)
     return 0;
 }
 
-/* reshape and broadcast: do nothing, or do it once */
+/* reshape and broadcast: do nothing, or do it once; reshape (expand_dims x): reshape x */
 static ir_val rule_twice(simplifier *s, ir_op *op, const ir_op *def)
 {
     ir_builder b = ir_before(s->fn, op);
@@ -65,7 +65,7 @@ static ir_val rule_twice(simplifier *s, ir_op *op, const ir_op *def)
 
     if (type_equal(ir_type_of(s->fn, op->args[0]), t))
         return op->args[0];
-    if (!def || def->code != op->code)
+    if (!def || (def->code != op->code && (op->code != OP_RESHAPE || def->code != OP_EXPAND)))
         return 0;
     return ir_build(&b, op->code, def->args, 1, NULL, t)->res;
 }

@@ -141,6 +141,9 @@ static void build_shapes(tw_ir *b)
     tw_ir_broadcast(b, tw_ir_expand_dims(b, tw_ir_reduce(b, "reduce_max", x, 0), 0), 2, square);
     tw_ir_reduce(b, "reduce_min", x, 1);
     tw_ir_reduce(b, "reduce_sum", x, 1);
+    tw_ir_val mask = tw_ir_binary(b, "lt", x, x);
+    tw_ir_unary(b, "some", mask);
+    tw_ir_unary(b, "every", mask);
     tw_ir_reduce(b, "scan_sum", x, 1);
     tw_ir_reduce(b, "scan_prod", x, 0);
     tw_ir_bitcast(b, tw_ir_reshape(b, x, 1, flat), TW_IR_I32);

@@ -149,7 +149,7 @@ START_TEST(parameters)
     OK(tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &k));
     ck_assert_str_eq(tw_kernel_name(k), "attention_fwd");
     ck_assert_str_eq(tw_kernel_warnings(k), "");
-    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 4 + 2);
+    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 7 + 2);
     OK(tw_kernel_param(k, 3, &p));
     ck_assert_str_eq(p.name, "o");
     ck_assert_int_eq(p.kind, TW_PARAM_TENSOR);
@@ -167,10 +167,10 @@ START_TEST(parameters)
     ck_assert_str_eq(p.name, "T");
     ck_assert_int_eq(p.kind, TW_PARAM_CONST);
     ck_assert_str_eq(p.type, "dtype");
-    OK(tw_kernel_param(k, 12, &p));
+    OK(tw_kernel_param(k, 15, &p));
     ck_assert_str_eq(p.name, "BLOCK_N");
     ck_assert_int_eq(p.kind, TW_PARAM_TUNE);
-    FAILS(tw_kernel_param(k, 13, &p), TW_E_ARG, "13 parameters");
+    FAILS(tw_kernel_param(k, 16, &p), TW_E_ARG, "16 parameters");
     tw_kernel_destroy(k);
 }
 END_TEST

@@ -35,7 +35,8 @@ typedef struct interp_launch {
     const interp_arg *arg; /* one a parameter, in order */
     int64_t grid[3];
     bool f64;             /* keep every float in double and round only at stores */
-    bool running_max_low; /* running_max gives its lowest allowed value, not its highest */
+    bool running_max_low; /* what is left open comes out the other way: running_max gives its lowest
+                             value, some is always true and every never */
     uint64_t step_limit;  /* ops that one program may execute; 0 = no limit */
     bool (*stop)(void *user); /* asked now and then, by any thread; true ends the run. May be NULL */
     void *stop_user;

@@ -54,6 +54,7 @@ void interp_elementwise(interp_agent *ag, const ir_op *op);
 void interp_bitcast(interp_agent *ag, const ir_op *op);
 void interp_dot(interp_agent *ag, const ir_op *op);
 void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
+void interp_estimate(interp_agent *ag, const ir_op *op); /* some, every */
 void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 bool interp_fold(interp_agent *ag, const ir_op *op); /* OP_REDUCE, OP_SCAN */
 bool interp_load(interp_agent *ag, const ir_op *op);

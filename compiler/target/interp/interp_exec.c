@@ -147,6 +147,10 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
     case OP_REDUCE_SUM:
         interp_reduce(ag, op, OP_ADD);
         return true;
+    case OP_SOME:
+    case OP_EVERY:
+        interp_estimate(ag, op);
+        return true;
     case OP_SCAN_SUM:
         interp_scan(ag, op, OP_ADD);
         return true;

@@ -192,6 +192,17 @@ void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine)
 
 /* As reductions, with every partial result: those of 16-bit floats are rounded, the running one is
  * not. */
+/* Exact, or what helps least. */
+void interp_estimate(interp_agent *ag, const ir_op *op)
+{
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    bool every = op->code == OP_EVERY, decided = ag->launch.running_max_low;
+
+    for (uint64_t i = 0, n = ag->p->length[op->args[0]]; i < n && !decided; i++)
+        decided = (in[i].i != 0) != every;
+    cells_of(ag, op->res)->i = decided != every;
+}
+
 void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine)
 {
     ir_type t = type_of(ag, op->res);
