@@ -171,7 +171,7 @@ TW_API TW_CHECKED tw_status tw_stream_sync(tw_device *dev, tw_stream *stream);
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* Loads a kernel from a file of kernel text (.tw) or tile IR (.tir). kernel: its name, or NULL for
+/* Loads a kernel from a file of kernel text (.tw) or tile IR (.tir; .sched: level 2). kernel: its name, or NULL for
  * the file's only one. Parses and checks what can be checked without compile-time values.
  * Fails with TW_E_IO, TW_E_SOURCE (tw_last_error has the diagnostics), TW_E_ARG (no such kernel;
  * the error lists those there), TW_E_LIMIT, TW_E_NOMEM. */

@@ -288,8 +288,9 @@ static tw_status load_text(tw_context *cx, const char *name, const char *text, s
 {
     load_job j = {
         .name = name, .text = text, .kernel = kernel, .length = length, .reader = reader};
+    bool is_tir = ends_with(name, ".tir") || ends_with(name, ".sched");
 
-    return make_kernel(cx, &j, ends_with(name, ".tir") ? load_tir : load_dsl, out);
+    return make_kernel(cx, &j, is_tir ? load_tir : load_dsl, out);
 }
 
 tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text, size_t length,

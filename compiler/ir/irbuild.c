@@ -324,12 +324,18 @@ ir_val ir_dot(ir_builder *b, ir_val x, ir_val y, ir_val acc)
     return build_value(b, OP_DOT, (ir_val[]){x, y, acc}, 3, NULL, (ir_type){0});
 }
 
-ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
+/* The layout of what a reduction gives is one of the function. */
+static void slice_of(ir_builder *b, ir_val x, int axis)
 {
     ir_type ty = ir_type_of(b->fn, x);
 
     if (ty.layout && ty.rank > 1)
-        layout_slice(b->fn, ty.layout, axis); /* the layout of the result */
+        layout_slice(b->fn, ty.layout, axis);
+}
+
+ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
+{
+    slice_of(b, x, axis);
     return build_value(b, code, &x, 1, (ir_attr[]){{.i = axis}}, (ir_type){0});
 }
 
@@ -473,6 +479,9 @@ ir_op *ir_wgmma_wait(ir_builder *b, int pending, const ir_val *v, int n)
 ir_op *ir_fold(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
 {
     ir_attr attr[] = {{.i = axis}};
+
+    if (code == OP_REDUCE)
+        slice_of(b, x, axis);
     ir_op *op = build_control_with(b, code, &x, 1, 1, attr);
     ir_type element = type_scalar((enum dtype)ir_type_of(b->fn, x).dtype);
 

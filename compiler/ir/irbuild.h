@@ -114,5 +114,7 @@ bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, in
                     const ir_attr *attrs, ir_type *type, const char **why);
 /* "; operands: f32[64], i32" to put behind the reason, or "". */
 const char *op_operand_types(arena *a, const ir_fn *fn, const ir_val *args, int nargs);
+/* With the name of its layout. */
+const char *ir_type_text(arena *a, const ir_fn *fn, ir_type t);
 
 #endif

@@ -1,6 +1,6 @@
 /* A deep copy keeps value ids, so that notes about values made for one copy hold for the other. */
-#include "compiler/base/check.h"
 #include "compiler/ir/iredit.h"
+#include "compiler/ir/layout.h"
 
 typedef struct cloner {
     arena *a;
@@ -86,16 +86,26 @@ static void clone_signature(cloner *c, const ir_fn *from)
     }
 }
 
+static void clone_layouts(cloner *c, const ir_fn *from)
+{
+    vec_push(&c->fn->layouts, c->a, NULL);
+    for (uint32_t i = 1; i < from->layouts.n; i++) {
+        ir_layout *lay = arena_dup(c->a, from->layouts.at[i], sizeof *lay);
+        lay->name = clone_name(c, lay->name);
+        vec_push(&c->fn->layouts, c->a, lay);
+    }
+}
+
 static ir_fn *clone_fn(cloner *c, ir_module *m, const ir_fn *from)
 {
     if (!from)
         return NULL;
-    ICHECK(from->layouts.n <= 1, "level 1 has no layouts");
     c->fn = ARENA_NEW(c->a, ir_fn);
     c->fn->module = m;
     c->fn->name = clone_name(c, from->name);
     c->fn->nresults = from->nresults;
-    vec_push(&c->fn->layouts, c->a, NULL);
+    c->fn->warps = from->warps;
+    clone_layouts(c, from);
     clone_signature(c, from);
     clone_values(c, from);
     c->fn->body = clone_block(c, from->body, NULL);

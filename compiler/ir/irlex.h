@@ -33,10 +33,10 @@ typedef struct ir_lexer {
 } ir_lexer;
 
 ir_token ir_lex(ir_lexer *lx);
-/* Is attribute i written without its name? That of a leaf is, and a text. */
+/* Is attribute i written without its name? That of a pure leaf is, and a text. */
 static inline bool ir_attr_is_bare(const ir_op_info *info, int i)
 {
-    return info->max_args == 0 || info->attr[i].kind == ATTR_STR;
+    return (info->max_args == 0 && (info->traits & OPT_PURE)) || info->attr[i].kind == ATTR_STR;
 }
 bool ir_is_name(const char *s); /* a letter or _, then letters, digits, _ and . */
 

@@ -154,32 +154,50 @@ bool irp_need_dtype(ir_parser *p, enum dtype *d)
     return true;
 }
 
-static bool no_layout(ir_parser *p)
+static bool parse_layout_name(ir_parser *p, ir_type *out)
 {
+    if (p->fn->module->level == 2)
+        return irp_layout(p, &out->layout);
     if (p->t.kind != IRT_LAYOUT)
         return true;
     return irp_fail(p, p->t.where, DIAG_IR_SYNTAX, "level 1 has no layouts");
 }
 
-static bool parse_shape(ir_parser *p, enum dtype d, ir_type *out)
+/* Extents up to the closing bracket, at most `most` of them. */
+static bool parse_extents(ir_parser *p, int most, ir_type *out)
 {
-    int32_t shape[TILE_MAX_RANK];
     int64_t elements = 1, extent;
-    int rank = 0;
     span where = p->t.where;
 
     do {
-        if (rank == TILE_MAX_RANK)
+        if (out->rank == most)
             return irp_fail(p, p->t.where, DIAG_LIMIT, "a tile has at most 4 dimensions");
         if (!irp_need_int(p, 1, TILE_MAX_ELEMENTS, &extent))
             return false;
-        shape[rank++] = (int32_t)extent;
+        out->shape[out->rank++] = (int32_t)extent;
         elements *= extent;
         if (elements > TILE_MAX_ELEMENTS)
             return irp_fail(p, where, DIAG_LIMIT, "a tile has at most 1048576 elements");
     } while (irp_take_punct(p, ','));
-    *out = type_tile(d, rank, shape);
-    return irp_need_punct(p, ']') && no_layout(p);
+    return irp_need_punct(p, ']');
+}
+
+static bool parse_tile(ir_parser *p, enum dtype d, ir_type *out)
+{
+    *out = (ir_type){.kind = TYPE_TILE, .dtype = (uint8_t)d};
+    return parse_extents(p, TILE_MAX_RANK, out) && parse_layout_name(p, out);
+}
+
+static bool parse_buffer(ir_parser *p, ir_type *out)
+{
+    enum dtype d;
+
+    if (!irp_need_punct(p, '<') || !irp_need_dtype(p, &d) || !irp_need_punct(p, ',') ||
+        !irp_need_punct(p, '['))
+        return false;
+    *out = (ir_type){.kind = TYPE_BUFFER, .dtype = (uint8_t)d};
+    return parse_extents(p, TILE_MAX_RANK + 1, out) && irp_need_punct(p, '>') &&
+           irp_layout(p, &out->layout);
 }
 
 static bool parse_view(ir_parser *p, ir_type *out)
@@ -198,14 +216,20 @@ bool irp_type(ir_parser *p, ir_type *out)
 {
     enum dtype d;
 
-    if (irp_at_word(p, "buf") || irp_at_word(p, "mbar") || irp_at_word(p, "token"))
+    if ((irp_at_word(p, "buf") || irp_at_word(p, "mbar")) && p->fn->module->level == 1)
         return irp_fail(p, p->t.where, DIAG_IR_SYNTAX, "level 1 has no type of this name");
     if (irp_take_word(p, "view"))
         return parse_view(p, out);
+    if (irp_take_word(p, "buf"))
+        return parse_buffer(p, out);
+    if (irp_take_word(p, "mbar")) {
+        *out = (ir_type){.kind = TYPE_MBAR};
+        return true;
+    }
     if (!irp_need_dtype(p, &d))
         return false;
     *out = type_scalar(d);
-    return !irp_take_punct(p, '[') || parse_shape(p, d, out);
+    return !irp_take_punct(p, '[') || parse_tile(p, d, out);
 }
 
 /* ---- functions ---- */
@@ -399,7 +423,7 @@ static bool parse_kernel(ir_parser *p, ir_module *m)
         return false;
     if (p->t.kind != IRT_FUNCTION)
         return irp_expected(p, "the kernel's name (@name)");
-    p->fn = m->kernel = ir_fn_new(m, p->t.s);
+    m->kernel->name = p->t.s;
     irp_advance(p);
     return parse_dims(p) && parse_params(p, parse_param) && parse_body(p);
 }
@@ -423,10 +447,11 @@ static bool parse_module(ir_parser *p, ir_module *m)
 {
     int64_t level = 1;
 
-    if (irp_take_word(p, "level") && !irp_need_int(p, 1, 1, &level))
+    p->fn = m->kernel = ir_fn_new(m, "");
+    if (irp_take_word(p, "level") && !irp_need_int(p, 1, 2, &level))
         return false;
     m->level = (int)level;
-    if (!parse_kernel(p, m))
+    if ((level == 2 && !irp_schedule(p)) || !parse_kernel(p, m))
         return false;
     if (irp_take_word(p, "launch") && !parse_launch(p, m))
         return false;

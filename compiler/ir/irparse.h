@@ -1,7 +1,7 @@
 #ifndef TW_IR_PARSE_H
 #define TW_IR_PARSE_H
-/* Inside of the parser: irparse.c has tokens, names, types and functions, irparsebody.c what stands
- * between braces. Every function returns false after reporting an error, and the first error ends
+/* Inside of the parser: irparse.c has tokens, names, types and functions, irparse_layout.c layouts,
+ * irparsebody.c what stands between braces. Every function returns false after reporting an error, and the first error ends
  * the parse. What the builder would refuse is checked here first, so that a wrong text is a
  * diagnostic and never a failed ICHECK; regions and terminators are left to the verifier. */
 #include "compiler/ir/irbuild.h"
@@ -45,6 +45,9 @@ bool irp_need_value(ir_parser *p, ir_val *v);
 
 bool irp_need_dtype(ir_parser *p, enum dtype *d);
 bool irp_type(ir_parser *p, ir_type *out);
+/* irparse_layout.c: what follows "level 2", and "#name" of a layout that the kernel has. */
+bool irp_schedule(ir_parser *p);
+bool irp_layout(ir_parser *p, uint16_t *lay);
 bool irp_block(ir_parser *p, ir_block *blk);
 
 #endif

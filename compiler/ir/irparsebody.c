@@ -170,6 +170,27 @@ static bool parse_fold(ir_parser *p, ir_block *blk, const statement *s, const va
     return parse_region(p, op->regions[0], op->regions[0]->arg, &names) && bind_results(p, s, op);
 }
 
+/* "%a, %b = wgmma.wait %x, %y pending=0 : type, type" */
+static bool parse_wgmma_wait(ir_parser *p, ir_block *blk, const statement *s)
+{
+    ir_attr attrs[OP_MAX_ATTRS] = {0};
+    val_list args = {0};
+    ir_type t;
+
+    if ((p->t.kind == IRT_VALUE && !parse_values(p, &args)) ||
+        !parse_attrs(p, op_info(s->code), attrs) || !fits(p, s, &args, attrs, &(ir_type){0}))
+        return false;
+    for (uint32_t i = 0; i < args.n; i++) {
+        span where = p->t.where;
+        if (!irp_need_punct(p, i ? ',' : ':') || !irp_type(p, &t))
+            return false;
+        if (!type_equal(t, ir_type_of(p->fn, args.at[i])))
+            return irp_fail(p, where, DIAG_IR_OP, "a result has the type of its operand");
+    }
+    ir_builder b = builder_at(p, blk, s->where);
+    return bind_results(p, s, ir_wgmma_wait(&b, (int)attrs[0].i, args.at, (int)args.n));
+}
+
 static bool parse_plain_op(ir_parser *p, ir_block *blk, const statement *s)
 {
     const ir_op_info *info = op_info(s->code);
@@ -177,7 +198,7 @@ static bool parse_plain_op(ir_parser *p, ir_block *blk, const statement *s)
     ir_type want = {0}, got;
     val_list args = {0};
 
-    if (p->t.kind == IRT_VALUE && !parse_values(p, &args))
+    if (info->max_args && p->t.kind == IRT_VALUE && !parse_values(p, &args))
         return false;
     if (!parse_attrs(p, info, attrs))
         return false;
@@ -191,7 +212,7 @@ static bool parse_plain_op(ir_parser *p, ir_block *blk, const statement *s)
         return false;
     if (info->results && !type_equal(got, want)) {
         diag_add(p->lx.diags, DIAG_IR_OP, type_at, "'%s' gives %s here, not %s", info->name,
-                 type_text(p->lx.a, got), type_text(p->lx.a, want));
+                 ir_type_text(p->lx.a, p->fn, got), ir_type_text(p->lx.a, p->fn, want));
         return false;
     }
     if (op_is_fold(s->code))
@@ -328,6 +349,19 @@ static bool parse_if(ir_parser *p, ir_block *blk, const statement *s)
            parse_region(p, op->regions[1], 0, &none) && bind_results(p, s, op);
 }
 
+static bool parse_role(ir_parser *p, ir_block *blk, const statement *s)
+{
+    ir_attr attrs[OP_MAX_ATTRS] = {0};
+    val_list none = {0};
+    binding_list no_names = {0};
+
+    if (!parse_attrs(p, op_info(s->code), attrs) || !fits(p, s, &none, attrs, &(ir_type){0}))
+        return false;
+    ir_builder b = builder_at(p, blk, s->where);
+    ir_op *op = ir_role(&b, (int)attrs[0].i, (int)attrs[1].i, (int)attrs[2].i);
+    return parse_region(p, op->regions[0], 0, &no_names) && bind_results(p, s, op);
+}
+
 static bool parse_op_name(ir_parser *p, statement *s)
 {
     const char *names[OP_COUNT];
@@ -375,6 +409,10 @@ static bool parse_statement(ir_parser *p, ir_block *blk)
         return parse_while(p, blk, &s);
     if (s.code == OP_IF)
         return parse_if(p, blk, &s);
+    if (s.code == OP_ROLE)
+        return parse_role(p, blk, &s);
+    if (s.code == OP_WGMMA_WAIT)
+        return parse_wgmma_wait(p, blk, &s);
     return parse_plain_op(p, blk, &s);
 }
 

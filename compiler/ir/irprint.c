@@ -5,6 +5,7 @@
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/irlex.h"
 #include "compiler/ir/irtext.h"
+#include "compiler/ir/layout.h"
 #include "compiler/ir/namemap.h"
 
 typedef struct printer {
@@ -16,6 +17,7 @@ typedef struct printer {
     intern names;       /* those in use ... */
     namemap taken;      /* ... and for each the next suffix to try */
     uint32_t numbered;
+    const char **layout; /* names, by number; plain: NULL when not used */
 } printer;
 
 #define INDENT 4
@@ -72,8 +74,22 @@ static void print_values(printer *p, const ir_val *v, int n)
 
 static void print_type(printer *p, ir_val v)
 {
-    sb_str(p->out, " : ");
-    type_print(p->out, v < p->fn->values.n ? ir_type_of(p->fn, v) : (ir_type){0});
+    ir_type ty = v < p->fn->values.n ? ir_type_of(p->fn, v) : (ir_type){0};
+
+    type_print(p->out, ty);
+    if (ty.layout && ty.layout < p->fn->layouts.n)
+        sb_fmt(p->out, " #%s", p->layout[ty.layout]);
+    else if (ty.layout)
+        sb_fmt(p->out, " #<bad %u>", ty.layout);
+}
+
+/* " : type, type" of consecutive values */
+static void print_types(printer *p, ir_val first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        sb_str(p->out, i ? ", " : " : ");
+        print_type(p, first + (ir_val)i);
+    }
 }
 
 /* ---- ops ---- */
@@ -161,7 +177,7 @@ static void print_carried(printer *p, const char *word, ir_val arg, const ir_val
             sb_str(p->out, " = ");
             print_value(p, init[i]);
         }
-        print_type(p, arg + (ir_val)i);
+        print_types(p, arg + (ir_val)i, 1);
     }
     if (n > 0)
         sb_char(p->out, ')');
@@ -197,10 +213,7 @@ static void print_if(printer *p, const ir_op *op)
 {
     sb_str(p->out, "if");
     print_values(p, op->args, op->nargs);
-    for (int i = 0; i < op->nres; i++) {
-        sb_str(p->out, i ? ", " : " : ");
-        type_print(p->out, ir_type_of(p->fn, op->res + (ir_val)i));
-    }
+    print_types(p, op->res, op->nres);
     print_block(p, op->regions[0]);
     sb_str(p->out, " else");
     print_block(p, op->regions[1]);
@@ -211,8 +224,9 @@ static void print_plain_op(printer *p, const ir_op *op)
     sb_str(p->out, op_info(op->code)->name);
     print_values(p, op->args, op->nargs);
     print_attrs(p, op);
-    if (op->nres)
-        print_type(p, op->res);
+    print_types(p, op->res, op->nres);
+    if (op->code == OP_ROLE)
+        print_block(p, op->regions[0]);
 }
 
 /* name %x axis=1 : type (%a : t, %b : t) { ... } */
@@ -302,7 +316,7 @@ static void print_param(printer *p, int i)
     else if (q->kind != PARAM_SCALAR)
         sb_str(p->out, q->kind == PARAM_DIM ? "dim " : "given ");
     print_value(p, v);
-    print_type(p, v);
+    print_types(p, v, 1);
     if (q->kind == PARAM_TENSOR) {
         print_tensor_tail(p, q);
     } else if (q->kind == PARAM_DIM) {
@@ -337,6 +351,48 @@ static void print_params(printer *p, bool given)
     sb_str(p->out, *comma == ',' ? "\n)" : ")");
 }
 
+/* ---- layouts ---- */
+
+/* In the plain form layouts are those that are used, numbered as they come up, parents first. */
+static void number_layout(printer *p, uint16_t lay, uint32_t *next)
+{
+    if (lay == 0 || lay >= p->fn->layouts.n || p->layout[lay])
+        return;
+    number_layout(p, p->fn->layouts.at[lay]->parent, next);
+    p->layout[lay] = arena_printf(p->out->a, "l%u", (*next)++);
+    const ir_layout *at = p->fn->layouts.at[lay];
+    layout_print_as(p->out, at, p->layout[lay], at->parent ? p->layout[at->parent] : "");
+    sb_char(p->out, '\n');
+}
+
+static void number_in_block(printer *p, const ir_block *blk, uint32_t *next)
+{
+    for (uint32_t i = 0; i < blk->nargs; i++)
+        number_layout(p, ir_type_of(p->fn, blk->arg + i).layout, next);
+    for IR_EACH_OP(op, blk) {
+        for (int i = 0; i < op->nres; i++)
+            number_layout(p, ir_type_of(p->fn, op->res + (ir_val)i).layout, next);
+        for (int i = 0; i < op->nregions; i++)
+            number_in_block(p, op->regions[i], next);
+    }
+}
+
+/* "level 2 warps=4" and the layouts, one a line */
+static void print_schedule(printer *p)
+{
+    uint32_t next = 0;
+
+    sb_fmt(p->out, "level 2 warps=%d\n", p->fn->warps);
+    for (uint32_t i = 1; i < p->fn->layouts.n && !p->plain; i++) {
+        p->layout[i] = p->fn->layouts.at[i]->name;
+        layout_print(p->out, p->fn, (uint16_t)i);
+        sb_char(p->out, '\n');
+    }
+    if (p->plain)
+        number_in_block(p, p->fn->body, &next);
+    sb_char(p->out, '\n');
+}
+
 static void print_fn(strbuf *out, const ir_fn *fn, bool plain, bool launch)
 {
     printer p = {.out = out, .fn = fn, .plain = plain};
@@ -344,6 +400,9 @@ static void print_fn(strbuf *out, const ir_fn *fn, bool plain, bool launch)
     p.shown = ARENA_ARRAY(out->a, const char *, fn->values.n);
     intern_init(&p.names, out->a);
     namemap_init(&p.taken, out->a);
+    p.layout = ARENA_ARRAY(out->a, const char *, fn->layouts.n);
+    if (fn->module->level == 2 && !launch)
+        print_schedule(&p);
     if (launch) {
         sb_str(out, "\nlaunch ");
     } else {
@@ -359,8 +418,6 @@ void ir_print(strbuf *out, const ir_module *m, unsigned flags)
 {
     bool plain = flags & IR_PRINT_PLAIN;
 
-    if (m->level != 1)
-        sb_fmt(out, "level %d\n\n", m->level);
     print_fn(out, m->kernel, plain, false);
     if (m->launch)
         print_fn(out, m->launch, plain, true);

@@ -3,6 +3,7 @@
 #include "compiler/base/check.h"
 #include "compiler/ir/ireval.h"
 #include "compiler/ir/irtyping.h"
+#include "compiler/ir/layout.h"
 #include <math.h>
 
 static bool is_value(ir_type t)
@@ -587,6 +588,15 @@ bool op_result_type(const ir_fn *fn, enum ir_opcode code, const ir_val *args, in
     return result_of(&t, code);
 }
 
+const char *ir_type_text(arena *a, const ir_fn *fn, ir_type t)
+{
+    const char *text = type_text(a, t);
+
+    return t.layout && t.layout < fn->layouts.n
+               ? arena_printf(a, "%s #%s", text, fn->layouts.at[t.layout]->name)
+               : text;
+}
+
 const char *op_operand_types(arena *a, const ir_fn *fn, const ir_val *args, int nargs)
 {
     const int shown = 8; /* more would hide the reason */
@@ -595,7 +605,7 @@ const char *op_operand_types(arena *a, const ir_fn *fn, const ir_val *args, int 
     sb_init(&text, a);
     for (int i = 0; i < nargs && i < shown; i++) {
         sb_str(&text, i ? ", " : "; operands: ");
-        type_print(&text, ir_type_of(fn, args[i]));
+        sb_str(&text, ir_type_text(a, fn, ir_type_of(fn, args[i])));
     }
     if (nargs > shown)
         sb_str(&text, ", ...");

@@ -232,9 +232,11 @@ bool typing_layouts(const typing *t, enum ir_opcode code)
     case OP_REDUCE_MAX:
     case OP_REDUCE_MIN:
     case OP_REDUCE_SUM:
+    case OP_REDUCE:
         return give_reduced(t, arg_type(t, 0));
     case OP_SCAN_SUM:
     case OP_SCAN_PROD:
+    case OP_SCAN:
         return axis_in_warp(t, arg_type(t, 0));
     case OP_WHERE:
         return arg_type(t, 0).layout == arg_type(t, 1).layout ||

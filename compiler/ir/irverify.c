@@ -1,7 +1,9 @@
 /* Every invariant of docs/IR.md, one function each. Reads IR that may be damaged: ids and links are
  * checked before they are followed. */
 #include "compiler/ir/irbuild.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/ir/irlex.h"
+#include "compiler/ir/irsched.h"
 #include "compiler/ir/irtext.h"
 #include <string.h>
 
@@ -14,6 +16,8 @@ typedef struct verifier {
     diag_list *diags;
     bool *visible; /* per value */
     int depth;
+    int warps; /* level 2: of the group that runs the op; in a role those of the role */
+    const ir_op *role;
 } verifier;
 
 static bool check_block(verifier *v, const ir_block *blk, const ir_op *owner);
@@ -30,8 +34,11 @@ static bool reject(verifier *v, enum diag_id id, const ir_op *op, const char *te
 
 /* ---- values ---- */
 
-static bool type_in_level(ir_type t)
+static bool type_in_level(const verifier *v, ir_type t, const char **why)
 {
+    if (v->m->level == 2)
+        return sched_type_fits(v->fn, t, v->warps, why);
+    *why = "a value has no type of level 1";
     return t.layout == 0 && (t.kind == TYPE_SCALAR || t.kind == TYPE_TILE || t.kind == TYPE_VIEW) &&
            t.dtype < DT_COUNT;
 }
@@ -46,8 +53,10 @@ static bool define(verifier *v, ir_val first, int n, const ir_op *op, const ir_b
         if (val->def != op || val->block != blk || val->index != (uint32_t)i || v->visible[id])
             return reject(v, DIAG_IR_LINKS, op ? op : blk->owner,
                           "a value does not belong to what defines it");
-        if (!type_in_level(val->type))
-            return reject(v, DIAG_IR_OP, op ? op : blk->owner, "a value has no type of level 1");
+        const char *why;
+        if (!type_in_level(v, val->type, &why))
+            return reject(v, v->m->level == 2 ? DIAG_IR_LAYOUT : DIAG_IR_OP, op ? op : blk->owner,
+                          why);
         v->visible[id] = true;
     }
     return true;
@@ -68,6 +77,9 @@ static bool check_args(verifier *v, const ir_op *op)
             return reject(v, DIAG_IR_LINKS, op, "an operand's id is out of range");
         if (!v->visible[op->args[i]])
             return reject(v, DIAG_IR_SCOPE, op, "an operand is not defined before its use");
+        if (v->role && ir_type_of(v->fn, op->args[i]).kind == TYPE_TILE &&
+            ir_defined_outside(v->fn, op->args[i], v->role))
+            return reject(v, DIAG_IR_REGION, op, "a role does not use tiles from outside of it");
         if (v->is_launch && ir_type_of(v->fn, op->args[i]).kind == TYPE_VIEW)
             return reject(v, DIAG_IR_HOST, op, "a launch function does not use tensors");
     }
@@ -124,7 +136,7 @@ static bool check_carried(verifier *v, const ir_op *op)
         return reject(v, DIAG_IR_REGION, op, "there is one result for each carried value");
     for (int i = 0; i < op->nres; i++) {
         ir_type res = ir_type_of(v->fn, op->res + (ir_val)i);
-        if (res.kind == TYPE_VIEW)
+        if (res.kind != TYPE_SCALAR && res.kind != TYPE_TILE)
             return reject(v, DIAG_IR_REGION, op, "results are scalars or tiles");
         if (first + i < op->nargs && !type_equal(res, ir_type_of(v->fn, op->args[first + i])))
             return reject(v, DIAG_IR_REGION, op, "a result has the type of its carried value");
@@ -152,7 +164,7 @@ static bool check_region_end(verifier *v, const ir_op *op, int region)
     if (end->code != (tests ? OP_CONDITION : OP_YIELD))
         return reject(v, DIAG_IR_TERMINATOR, end,
                       tests ? "the first region of while ends with condition"
-                            : "a region of for, while or if ends with yield");
+                            : "a region of for, while, if or role ends with yield");
     if (!same_types(v, end, tests ? 1 : 0, op))
         return reject(v, DIAG_IR_REGION, end, "one value of its type for each result");
     return true;
@@ -182,10 +194,28 @@ static bool check_fold(verifier *v, const ir_op *op)
     return true;
 }
 
+static bool check_role(verifier *v, const ir_op *op)
+{
+    const ir_block *blk = op->regions[0];
+    int warps = v->warps;
+
+    if (v->role)
+        return reject(v, DIAG_IR_REGION, op, "roles are not nested");
+    v->role = op;
+    v->warps = (int)op->attr[1].i;
+    bool ok = check_region_args(v, op, blk) && check_block(v, blk, op) &&
+              check_region_end(v, op, 0);
+    v->role = NULL;
+    v->warps = warps;
+    return ok;
+}
+
 static bool check_regions(verifier *v, const ir_op *op)
 {
     if (op_is_fold((enum ir_opcode)op->code))
         return check_fold(v, op);
+    if (op->code == OP_ROLE)
+        return check_role(v, op);
     if (!check_carried(v, op))
         return false;
     for (int i = 0; i < op->nregions; i++) {
@@ -214,6 +244,8 @@ static bool check_op(verifier *v, const ir_op *op)
             return reject(v, DIAG_IR_LINKS, op, "a value's id is out of range");
     }
     if (!check_types(v, op) || (op->nregions && !check_regions(v, op)))
+        return false;
+    if (op->code == OP_WGMMA_WAIT && !check_carried(v, op))
         return false;
     return define(v, op->res, op->nres, op, NULL);
 }
@@ -427,10 +459,31 @@ static bool check_return(verifier *v)
                                        : "a kernel returns nothing");
 }
 
+/* Warps and layouts: what a kernel of level 2 has, and no other function. */
+static bool check_head(verifier *v)
+{
+    const char *why;
+
+    if (v->m->level == 2 && !v->is_launch)
+        return sched_head_is_sound(v->fn, &why) || reject(v, DIAG_IR_LAYOUT, NULL, why);
+    return (v->fn->layouts.n <= 1 && v->fn->warps == 0) ||
+           reject(v, DIAG_IR_LAYOUT, NULL, "only a kernel of level 2 has layouts and warps");
+}
+
 static bool check_fn(verifier *v)
 {
     v->visible = ARENA_ARRAY(v->diags->a, bool, v->fn->values.n);
-    return check_signature(v) && check_block(v, v->fn->body, NULL) && check_return(v);
+    v->warps = v->fn->warps;
+    return check_head(v) && check_signature(v) && check_block(v, v->fn->body, NULL) && check_return(v);
+}
+
+static bool check_meetings(verifier *v)
+{
+    const ir_op *op = v->m->level == 2 ? sched_find_varying(v->fn, v->diags->a) : NULL;
+
+    return !op || reject(v, DIAG_IR_VARYING, op,
+                         "it stands under a condition that follows from vote.any, so not all warps "
+                         "need come here");
 }
 
 /* ---- module ---- */
@@ -471,9 +524,9 @@ bool ir_verify(const ir_module *m, diag_list *diags)
 {
     verifier v = {.m = m, .diags = diags, .fn = m->kernel};
 
-    if (!m->kernel || m->level != 1)
-        return reject(&v, DIAG_IR_LINKS, NULL, "a module of level 1 has a kernel");
-    bool ok = check_fn(&v);
+    if (!m->kernel || (m->level != 1 && m->level != 2))
+        return reject(&v, DIAG_IR_LINKS, NULL, "a module of level 1 or 2 has a kernel");
+    bool ok = check_fn(&v) && check_meetings(&v);
     if (!m->launch)
         return ok;
     v.fn = m->launch;

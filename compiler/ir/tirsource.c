@@ -118,7 +118,8 @@ static void make_sig(tir_source *s, int lines)
 static void drop_proof(ir_op *op, void *arg)
 {
     (void)arg;
-    if (op_is_access((enum ir_opcode)op->code))
+    if (op_is_access((enum ir_opcode)op->code) || op->code == OP_COPY_ASYNC ||
+        op->code == OP_COPY_BULK)
         op->attr[1].i = 0;
 }
 

@@ -164,12 +164,16 @@ tw_status pipeline_run_table(const pass_table *table, const char *only, void *sh
 
 tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options)
 {
+    if (m->level != 1)
+        return TW_OK;
     return pipeline_run_table(&level_1, NULL, NULL, m, diags, options);
 }
 
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
                             const pipeline_options *options)
 {
+    if (m->level != 1)
+        return error_set(TW_E_ARG, "pass '%s' is one for tile IR of level 1", pass);
     return pipeline_run_table(&level_1, pass, NULL, m, diags, options);
 }
 

@@ -34,7 +34,7 @@ typedef struct pipeline_options {
     bool time;
 } pipeline_options;
 
-/* Runs every pass; options may be NULL. Under guard_run. */
+/* Runs every pass; options may be NULL. Under guard_run. A module of level 2 stays as it is. */
 tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options);
 /* Runs one pass, for tests and tools. TW_E_ARG when no pass has that name. */
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,

@@ -136,7 +136,7 @@ static int check_golden(const char *path)
     if (arrow)
         *arrow = '\0';
     check_round_trip(path, text);
-    if (arrow && strncmp(arrow + 6, "kernel ", 7) == 0)
+    if (arrow && (strncmp(arrow + 6, "kernel ", 7) == 0 || strncmp(arrow + 6, "level ", 6) == 0))
         check_round_trip(path, arrow + 6);
     return 1;
 }
@@ -151,7 +151,8 @@ static int check_folder(const char *path)
         size_t len = strlen(e->d_name);
         if (e->d_name[0] == '.' || strcmp(e->d_name, "err") == 0)
             continue;
-        if (len > 4 && strcmp(e->d_name + len - 4, ".tir") == 0)
+        if ((len > 4 && strcmp(e->d_name + len - 4, ".tir") == 0) ||
+            (len > 6 && strcmp(e->d_name + len - 6, ".sched") == 0))
             n += check_golden(inner);
         else if (!strchr(e->d_name, '.'))
             n += check_folder(inner);

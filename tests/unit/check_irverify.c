@@ -109,7 +109,7 @@ static const wrong_text statements[] = {
 /* The module of ir_try. */
 static const wrong_text modules[] = {
     {DIAG_IR_SYNTAX, "", "'kernel' is expected here"},
-    {DIAG_IR_SYNTAX, "level 2 kernel @f() { return }", "from 1 to 1"},
+    {DIAG_IR_SYNTAX, "level 3 kernel @f() { return }", "from 1 to 2"},
     {DIAG_IR_SYNTAX, "kernel f() { return }", "the kernel's name"},
     {DIAG_IR_SYNTAX, "kernel @f() { return } x", "the end of the text"},
     {DIAG_IR_SYNTAX, "kernel @f() { addd }", "did you mean 'add'?"},

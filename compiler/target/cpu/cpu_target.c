@@ -1,4 +1,5 @@
 #include "compiler/base/check.h"
+#include "compiler/base/error.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/target/cpu/cpu_emit.h"
 #include "compiler/target/llvm/llvm_session.h"
@@ -67,6 +68,10 @@ static tw_status run_job(job *j)
     ir_fn *fn = j->in->module->kernel;
     survey s = {fn, j->in->diags, TW_OK};
 
+    if (j->in->module->level != 1)
+        return error_set(TW_E_UNSUPPORTED,
+                         "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
+                         "of the CPU take level 1; device 'interp' runs both");
     ir_walk(fn->body, survey_op, &s);
     TRY(s.st);
     const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
