@@ -54,6 +54,7 @@ static int measure(cli *c, const problem *p, timing *t)
     tw_launch_options opt = launch_options(c);
     double one = 0.0;
 
+    opt.quiet = true;
     for (int i = 0; i < WARM_UP; i++)
         CLI_TRY(time_once(c, p, &opt, &one));
     double fit = one > 0.0 ? BENCH_SECONDS / one : MOST;

@@ -146,6 +146,11 @@ void cli_log(void *user, tw_log_level level, const char *text)
 {
     cli *c = user;
 
+    if (level == TW_LOG_PRINT) {
+        term_bar_clear(&c->term);
+        fprintf(c->opt.json ? stderr : stdout, "%s\n", text);
+        return;
+    }
     if (level > TW_LOG_WARNING) {
         size_t n = strlen(text);
         fprintf(stderr, "%s%s", text, n && text[n - 1] == '\n' ? "" : "\n");

@@ -120,6 +120,7 @@ static int interpret(oracle *o, int64_t first, int64_t count)
     opt.f64 = true;
     opt.program_first = first;
     opt.program_count = count;
+    opt.quiet = true; /* the launch that is checked has printed */
     return tw_launch_with(o->p->kernel, o->dev, NULL, o->arg, o->p->arg_count, &opt)
                ? cli_fail_last(o->c)
                : CLI_OK;

@@ -58,6 +58,7 @@ static const builtin_fn elaborate[BUILTIN_COUNT] = {
     [BUILTIN_UNIFORM] = elab_random,
     [BUILTIN_ASSERT] = elab_check,
     [BUILTIN_STATIC_ASSERT] = elab_check,
+    [BUILTIN_PRINT] = elab_print,
 };
 
 static value call_builtin(elab *cx, const expr *e, int id)

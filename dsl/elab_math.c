@@ -236,3 +236,26 @@ value elab_check(elab *cx, const expr *e, value *v)
         elab_error(cx, DIAG_STATIC_ASSERT, e->where, "%s", text);
     return v[0].as.num.i ? val_nothing() : val_bad();
 }
+
+/* ---- print ---- */
+
+value elab_print(elab *cx, const expr *e, value *v)
+{
+    uint32_t last = e->list.n - 1;
+    const expr *shown = e->list.at[last];
+    const char *text = ast_source_text(shown, cx->a, 60);
+
+    if (last && v[0].kind != VAL_TEXT) {
+        elab_error(cx, DIAG_BAD_OPERAND, e->list.at[0]->where, "the label is a text: \"...\"");
+        return val_bad();
+    }
+    if (last)
+        text = v[0].as.text;
+    if (!elab_need_program(cx, e->where, "'print'") ||
+        !elab_need_number(cx, &v[last], shown, "'print'"))
+        return val_bad();
+    ir_val x = val_to_run(cx, &v[last], DT_NONE, shown->where);
+    if (x)
+        ir_print_value(&cx->b, x, text);
+    return x ? val_nothing() : val_bad();
+}

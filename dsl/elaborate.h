@@ -166,6 +166,7 @@ value elab_inline(elab *cx, const expr *e, const decl *d, const value *v, expr *
 
 value elab_elementwise(elab *cx, const expr *e, value *v);
 value elab_special(elab *cx, const expr *e, value *v);
+value elab_print(elab *cx, const expr *e, value *v);
 value elab_check(elab *cx, const expr *e, value *v);
 value elab_make(elab *cx, const expr *e, value *v);
 value elab_memory(elab *cx, const expr *e, value *v);

@@ -105,7 +105,13 @@ typedef enum tw_tune_mode {
     TW_TUNE_ON_MISS, /* a launch that the store does not know exactly tunes first, in budget    */
 } tw_tune_mode;
 
-typedef enum tw_log_level { TW_LOG_ERROR, TW_LOG_WARNING, TW_LOG_INFO, TW_LOG_DEBUG } tw_log_level;
+typedef enum tw_log_level {
+    TW_LOG_ERROR,
+    TW_LOG_WARNING,
+    TW_LOG_INFO,
+    TW_LOG_DEBUG,
+    TW_LOG_PRINT /* what a kernel prints; told whatever log_level is */
+} tw_log_level;
 typedef void (*tw_log_fn)(void *user, tw_log_level level, const char *text);
 
 typedef struct tw_config {
@@ -275,8 +281,9 @@ typedef struct tw_launch_options {
                             masked_range visits every block as one with hidden elements             */
     int64_t program_first, program_count; /* run only these programs of the grid, numbered with the
                             first grid dimension fastest; count 0: all                              */
+    bool quiet;          /* what the kernel prints is lost                                           */
 } tw_launch_options;
-#define TW_LAUNCH_OPTIONS_INIT {sizeof(tw_launch_options), NULL, false, false, 0, 0}
+#define TW_LAUNCH_OPTIONS_INIT {sizeof(tw_launch_options), NULL, false, false, 0, 0, false}
 
 /* Checks the arguments, specialises and compiles on the first use of a combination, and launches.
  * A tensor argument needs: the parameter's dtype and rank, agreement of dimensions of one name,

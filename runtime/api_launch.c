@@ -31,6 +31,7 @@ static tw_status read_options(const tw_device *dev, const tw_launch_options *giv
 static launch_options internal(const tw_launch_options *opt, tw_stream *stream)
 {
     return (launch_options){.stream = stream,
+                            .prints = !opt->quiet,
                             .f64 = opt->f64,
                             .running_max_low = opt->running_max_low,
                             .program_first = opt->program_first,

@@ -11,7 +11,7 @@
 
 void runtime_log_text(tw_context *cx, tw_log_level level, const char *text)
 {
-    if (!cx->cfg.log || level > cx->cfg.log_level)
+    if (!cx->cfg.log || (level > cx->cfg.log_level && level != TW_LOG_PRINT))
         return;
     pthread_mutex_lock(&cx->log_lock);
     cx->cfg.log(cx->cfg.log_user, level, text);

@@ -77,6 +77,7 @@ typedef struct launch_state {
     int64_t first, count;
     workspace *work;                         /* or NULL */
     size_t part[RUNTIME_MAX_WORKSPACES + 1]; /* offset of each workspace, then of the counters */
+    launch_print print;
     ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];
     uint64_t slots[RUNTIME_MAX_SLOTS];
 } launch_state;
@@ -188,6 +189,8 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
                            s.index * sizeof(uint64_t));
     case SLOT_ASSERT:
         return (uintptr_t)l->exe->device->drv->assert_word(l->exe->device, l->exe->loaded);
+    case SLOT_PRINT:
+        return (uintptr_t)&l->print.target;
     case SLOT_FIRST:
         return (uint64_t)l->first;
     }
@@ -224,6 +227,7 @@ static tw_status run_step(launch_state *l, const recipe_step *step)
         .threads = exe->threads,
         .f64 = l->opt && l->opt->f64,
         .running_max_low = l->opt && l->opt->running_max_low,
+        .print = &l->print.target,
         .stop = l->opt ? l->opt->stop : NULL,
         .stop_user = l->opt ? l->opt->stop_user : NULL,
     };
@@ -256,6 +260,7 @@ tw_status runtime_launch_exe(executable *exe, const launch_args *args, const lau
     if (l.count == 0)
         return TW_OK;
     TRY(runtime_exe_load(exe));
+    l.print = launch_print_of(exe->kernel->cx, exe->art, opt && opt->prints);
     TRY(take_workspaces(&l));
     for (uint32_t i = 0; i < exe->art->nsteps && st == TW_OK; i++)
         st = run_step(&l, &exe->art->step[i]);

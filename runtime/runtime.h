@@ -134,6 +134,7 @@ void runtime_exe_release(executable *exe);
 typedef struct launch_options {
     tw_stream *stream;
     bool f64, running_max_low;
+    bool prints; /* what the kernel prints goes to the log; else it is lost */
     bool (*stop)(void *user); /* interp: asked now and then, by any thread; true ends the launch
                                  with TW_E_CANCELLED. May be NULL */
     void *stop_user;

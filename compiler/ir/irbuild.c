@@ -386,6 +386,11 @@ void ir_assert(ir_builder *b, ir_val cond, const char *text)
     ir_build(b, OP_ASSERT, &cond, 1, (ir_attr[]){{.s = text}}, (ir_type){0});
 }
 
+void ir_print_value(ir_builder *b, ir_val v, const char *text)
+{
+    ir_build(b, OP_PRINT, &v, 1, (ir_attr[]){{.s = text}}, (ir_type){0});
+}
+
 /* ---- control ---- */
 
 /* An op with empty blocks and, for now, no results. */

@@ -517,6 +517,7 @@ static bool result_of(const typing *t, enum ir_opcode code)
     case OP_WHILE:
     case OP_YIELD:
     case OP_RETURN:
+    case OP_PRINT:
         return carried(t, 0);
     case OP_CONVERT:
     case OP_ALLOC:

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char magic[8] = "TWART";
-enum { FORMAT_VERSION = 1, MAX_COUNT = 1 << 16 };
+enum { FORMAT_VERSION = 2, MAX_COUNT = 1 << 16 };
 
 /* ---- writing ---- */
 
@@ -57,6 +57,18 @@ static void put_workspace(strbuf *b, const recipe_workspace *w)
     }
 }
 
+static void put_print(strbuf *b, const artifact_print *p)
+{
+    put_text(b, p->text);
+    put(b, p->dtype, 1);
+    put(b, p->held, 1);
+    put(b, p->rank, 1);
+    for (int d = 0; d < p->rank; d++) {
+        put(b, (uint32_t)p->shape[d], 4);
+        put(b, (uint64_t)p->stride[d], 8);
+    }
+}
+
 static void put_artifact(strbuf *b, const artifact *art)
 {
     put(b, art->nobjects, 4);
@@ -74,6 +86,9 @@ static void put_artifact(strbuf *b, const artifact *art)
     put(b, art->nasserts, 4);
     for (uint32_t i = 0; i < art->nasserts; i++)
         put_text(b, art->assert_text[i]);
+    put(b, art->nprints, 4);
+    for (uint32_t i = 0; i < art->nprints; i++)
+        put_print(b, &art->print[i]);
     put_text(b, art->launch_text);
     put(b, (uint32_t)art->ir_ops, 4);
     put(b, (uint32_t)art->registers, 4);
@@ -233,6 +248,18 @@ static void get_step(reader *r, const artifact *art, recipe_step *s)
     s->scratch_bytes = get_amount(r);
 }
 
+static void get_print(reader *r, artifact_print *p)
+{
+    p->text = get_text(r);
+    p->dtype = (uint8_t)get_below(r, 1, DT_COUNT);
+    p->held = (uint8_t)get_below(r, 1, DT_COUNT);
+    p->rank = (uint8_t)get_below(r, 1, TILE_MAX_RANK + 1);
+    for (int d = 0; d < p->rank; d++) {
+        p->shape[d] = (int32_t)get_below(r, 4, TILE_MAX_ELEMENTS + 1);
+        p->stride[d] = get_amount(r);
+    }
+}
+
 static void get_artifact(reader *r, artifact *art)
 {
     art->nobjects = get_count(r, 5);
@@ -252,6 +279,10 @@ static void get_artifact(reader *r, artifact *art)
     art->assert_text = ARENA_ARRAY(r->a, const char *, art->nasserts);
     for (uint32_t i = 0; i < art->nasserts; i++)
         art->assert_text[i] = get_text(r);
+    art->nprints = get_count(r, 7);
+    art->print = ARENA_ARRAY(r->a, artifact_print, art->nprints);
+    for (uint32_t i = 0; i < art->nprints; i++)
+        get_print(r, &art->print[i]);
     art->launch_text = get_text(r);
     art->ir_ops = get_size(r);
     art->registers = get_size(r);

@@ -16,6 +16,7 @@ enum slot_kind {
     SLOT_COUNTER,   /* pointer to counter `index` (64 bits), cleared before the step       */
     SLOT_ASSERT,    /* GPU: pointer to a 64-bit word; a program stores 1 + the index of an
                        assert that failed. Nobody clears it: it holds the last failure     */
+    SLOT_PRINT,     /* CPU: pointer to a print_target, which code calls                     */
     SLOT_FIRST      /* GPU: i64 number of the launch's first program: block x of the physical,
                        one-dimensional grid runs program first + x, fastest along grid 0   */
 };
@@ -43,6 +44,19 @@ typedef struct recipe_step {
     int64_t scratch_bytes; /* CPU: private memory of one running program, 64-byte aligned */
 } recipe_step;
 
+/* One print of the kernel: a scalar (rank 0) or a tile, as its elements lie. */
+typedef struct artifact_print {
+    const char *text; /* its label and where it stands */
+    uint8_t dtype, held, rank; /* held: the dtype of the elements, which may be wider */
+    int32_t shape[TILE_MAX_RANK];
+    int64_t stride[TILE_MAX_RANK]; /* in elements */
+} artifact_print;
+/* Who is given what programs print; several may call at once. */
+typedef struct print_target {
+    void (*print)(const struct print_target *self, int32_t index, int32_t x, int32_t y, int32_t z,
+                  const void *elements);
+} print_target;
+
 enum object_kind { OBJECT_ELF, OBJECT_TIR, OBJECT_PTX, OBJECT_CUBIN };
 typedef struct code_object {
     enum object_kind kind;
@@ -51,11 +65,12 @@ typedef struct code_object {
 } code_object;
 
 typedef struct artifact {
-    uint32_t nobjects, nsteps, nworkspaces, ncounters, nasserts;
+    uint32_t nobjects, nsteps, nworkspaces, ncounters, nasserts, nprints;
     code_object *object;
     recipe_step *step;
     recipe_workspace *workspace;
     const char **assert_text; /* an entry returns 1 + index of the assert that failed, or 0 */
+    artifact_print *print;
     const char *launch_text;  /* printed launch function; the warm process need not lower again */
     int32_t ir_ops;           /* statistics: level-1 ops after passes */
     int32_t registers, spill_bytes; /* GPU; 0 elsewhere */
@@ -73,5 +88,7 @@ tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **
 const char *artifact_launch_text(arena *a, const ir_module *m);
 /* What is shown when this assert fails: its text and where it stands. Under guard_run. */
 const char *artifact_assert_text(arena *a, const ir_op *op);
+/* Of a print whose elements lie in row-major order, in their own dtype. Under guard_run. */
+artifact_print artifact_print_of(arena *a, const ir_fn *fn, const ir_op *op);
 
 #endif

@@ -36,3 +36,18 @@ const char *artifact_assert_text(arena *a, const ir_op *op)
         return arena_strdup(a, op->attr[0].s);
     return arena_printf(a, "%s (%s:%d)", op->attr[0].s, src->name, source_line(src, op->where.lo));
 }
+
+artifact_print artifact_print_of(arena *a, const ir_fn *fn, const ir_op *op)
+{
+    ir_type t = ir_type_of(fn, op->args[0]);
+    artifact_print p = {.text = artifact_assert_text(a, op), .dtype = t.dtype, .held = t.dtype};
+    int64_t step = 1;
+
+    p.rank = t.kind == TYPE_TILE ? t.rank : 0;
+    for (int d = p.rank - 1; d >= 0; d--) {
+        p.shape[d] = t.shape[d];
+        p.stride[d] = step;
+        step *= t.shape[d];
+    }
+    return p;
+}

@@ -81,7 +81,7 @@ class ParamInfo(Sized):
 class LaunchOptions(Sized):
     _fields_ = [("size", C.c_size_t), ("config", C.c_char_p), ("f64", C.c_bool),
                 ("running_max_low", C.c_bool), ("program_first", C.c_int64),
-                ("program_count", C.c_int64)]
+                ("program_count", C.c_int64), ("quiet", C.c_bool)]
 
 
 class Answer(Sized):

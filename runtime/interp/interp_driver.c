@@ -114,6 +114,13 @@ static int32_t interpret(const void *cx, int64_t lo, int64_t hi, void *scratch)
     return 1;
 }
 
+static void print(void *user, int32_t index, const int64_t program[3], const void *elements)
+{
+    const print_target *to = user;
+
+    to->print(to, index, (int32_t)program[0], (int32_t)program[1], (int32_t)program[2], elements);
+}
+
 static void fill_args(const interp_loaded *l, const driver_step *s, interp_arg *arg)
 {
     const ir_fn *fn = l->module->kernel;
@@ -142,6 +149,8 @@ static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_s
          .grid = {s->grid[0], s->grid[1], s->grid[2]},
          .f64 = s->f64,
          .running_max_low = s->running_max_low,
+         .print = print,
+         .print_user = (void *)(uintptr_t)s->print,
          .stop = s->stop,
          .stop_user = s->stop_user},
         s->first,

@@ -74,4 +74,21 @@ if script --version >/dev/null 2>&1; then
     TERM=xterm NO_COLOR=1 script -qec "$tw help run" /dev/null >"$work/out" </dev/null
     grep -q $'\e' "$work/out" && complain "colours in spite of NO_COLOR"
 fi
+# what a kernel prints: on stdout, or beside JSON on stderr; once, though the run is checked and tuned
+cat >"$work/said.tw" <<'END'
+kernel said(x: f32[N], out y: f32[N]) tune BLOCK in {16, 32} grid (cdiv(N, 64)) {
+    print("first", max(load(x[0 :+ 64]), 0) < 8.0);
+    store(y[0 :+ 64], load(x[0 :+ 64]));
+}
+END
+for device in interp cpu:1; do
+    expect 0 "first ($work/said.tw:2), program 0, 0, 0: i1 1" \
+        "$tw" run "$work/said.tw" 'x=rand:f32[64]' --device=$device --check
+    [ "$(grep -c "^first" "$work/out")" = 1 ] || complain "$device prints more than once"
+    expect 0 "" "$tw" run "$work/said.tw" 'x=rand:f32[64]' --device=$device --json
+    grep -q "^first" "$work/err" || complain "$device: prints are not beside JSON"
+    json "$work/out" 'd["kernel"] == "said"'
+    expect 0 "" "$tw" bench "$work/said.tw" 'x=rand:f32[64]' --device=$device --repeat=3
+    ! grep -q "^first" "$work/out" "$work/err" || complain "bench prints"
+done
 finish

@@ -29,12 +29,23 @@ static code_object objects[] = {
     {OBJECT_TIR, 0, (const uint8_t *)""},
 };
 static const char *asserts[] = {"n > 0 (line 3)", ""};
+static artifact_print prints[] = {
+    {.text = "s (a.tw:4)", .dtype = DT_I32, .held = DT_I32},
+    {.text = "t (a.tw:5)",
+     .dtype = DT_BF16,
+     .held = DT_F32,
+     .rank = 2,
+     .shape = {5, 20},
+     .stride = {32, 1}},
+};
 static const artifact sample = {
     .nobjects = 2,
     .nsteps = 2,
     .nworkspaces = 2,
     .ncounters = 1,
     .nasserts = 2,
+    .nprints = 2,
+    .print = prints,
     .object = objects,
     .step = steps,
     .workspace = workspaces,
@@ -91,6 +102,11 @@ START_TEST(everything_reads_back)
     ck_assert_int_eq(art->workspace[1].nterms, 2);
     ck_assert_int_eq(art->workspace[1].per_dim[1], 1024);
     ck_assert_str_eq(art->assert_text[0], asserts[0]);
+    ck_assert_int_eq(art->nprints, 2);
+    ck_assert_str_eq(art->print[1].text, prints[1].text);
+    ck_assert_int_eq(art->print[1].held, DT_F32);
+    ck_assert_int_eq(art->print[1].shape[1], 20);
+    ck_assert_int_eq(art->print[1].stride[0], 32);
     ck_assert_str_eq(art->launch_text, sample.launch_text);
     ck_assert_int_eq(art->spill_bytes, 16);
     teardown(&b);

@@ -25,8 +25,7 @@ void cpu_home(cpu_emit *e)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The value of a slot, read in the entry block; pointers as such. */
-static LLVMValueRef slot(cpu_emit *e, enum slot_kind kind, int param, int index)
+LLVMValueRef cpu_slot(cpu_emit *e, enum slot_kind kind, int param, int index)
 {
     recipe_slot s = {(uint8_t)kind, (uint8_t)index, (uint16_t)param};
     uint32_t i = 0;
@@ -38,7 +37,7 @@ static LLVMValueRef slot(cpu_emit *e, enum slot_kind kind, int param, int index)
     vec_push(&e->slots, e->a, s);
     LLVMPositionBuilderBefore(e->cx->b, LLVMGetBasicBlockTerminator(e->entry));
     LLVMValueRef at = ll_gep(e->cx, e->cx->i64, e->arg_slots, ll_i64(e->cx, i));
-    LLVMTypeRef type = kind == SLOT_POINTER ? e->cx->ptr : e->cx->i64;
+    LLVMTypeRef type = kind == SLOT_POINTER || kind == SLOT_PRINT ? e->cx->ptr : e->cx->i64;
     LLVMValueRef v = ll_load(e->cx, type, at, 8);
     vec_push(&e->slot_value, e->a, v);
     cpu_home(e);
@@ -49,7 +48,7 @@ static LLVMValueRef dimension(cpu_emit *e, int dim)
 {
     const ir_dim *d = &e->fn->dims.at[dim];
 
-    return d->is_const ? ll_i64(e->cx, d->value) : slot(e, SLOT_DIM, 0, dim);
+    return d->is_const ? ll_i64(e->cx, d->value) : cpu_slot(e, SLOT_DIM, 0, dim);
 }
 
 const cpu_view *cpu_view_of(cpu_emit *e, int param)
@@ -59,10 +58,10 @@ const cpu_view *cpu_view_of(cpu_emit *e, int param)
 
     if (v->base)
         return v;
-    v->base = slot(e, SLOT_POINTER, param, 0);
+    v->base = cpu_slot(e, SLOT_POINTER, param, 0);
     for (int d = 0; d < p->type.rank; d++) {
         bool unit = p->unit_inner && d == p->type.rank - 1;
-        v->stride[d] = unit ? ll_i64(e->cx, 1) : slot(e, SLOT_STRIDE, param, d);
+        v->stride[d] = unit ? ll_i64(e->cx, 1) : cpu_slot(e, SLOT_STRIDE, param, d);
         v->extent[d] = dimension(e, p->dim[d]);
     }
     return v;
@@ -89,7 +88,7 @@ static void read_scalar_params(cpu_emit *e)
         if (p->kind == PARAM_TENSOR || e->plan->value.at[v].uses.n == 0)
             continue;
         LLVMValueRef bits =
-            p->kind == PARAM_DIM ? dimension(e, p->symbol) : slot(e, SLOT_SCALAR, (int)i, 0);
+            p->kind == PARAM_DIM ? dimension(e, p->symbol) : cpu_slot(e, SLOT_SCALAR, (int)i, 0);
         e->scalar[v] = from_bits(e, (enum dtype)p->type.dtype, bits);
     }
 }
@@ -129,7 +128,7 @@ static LLVMValueRef emit_scalar(cpu_emit *e, const ir_op *op)
     case OP_PROGRAM_ID:
         return e->arg_pid[op->attr[0].i];
     case OP_NUM_PROGRAMS:
-        return LLVMBuildTrunc(e->cx->b, slot(e, SLOT_GRID, 0, (int)op->attr[0].i), e->cx->i32, "");
+        return LLVMBuildTrunc(e->cx->b, cpu_slot(e, SLOT_GRID, 0, (int)op->attr[0].i), e->cx->i32, "");
     case OP_LOAD:
         return cpu_load_element(e, op);
     case OP_ATOMIC_ADD:
@@ -148,6 +147,8 @@ static void emit_scalar_step(cpu_emit *e, const ir_op *op)
     cpu_memo_clear(e);
     if (op->code == OP_ASSERT)
         emit_assert(e, op);
+    else if (op->code == OP_PRINT)
+        cpu_emit_print(e, op);
     else if (op->code == OP_STORE)
         cpu_store_element(e, op);
     else

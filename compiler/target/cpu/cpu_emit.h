@@ -70,6 +70,7 @@ typedef struct cpu_emit {
     VEC(recipe_slot) slots;
     VEC(LLVMValueRef) slot_value;
     VEC(const char *) asserts;
+    VEC(artifact_print) prints;
     LLVMBasicBlockRef entry, leave; /* leave: returns exit_code */
     LLVMValueRef exit_code;
 
@@ -89,6 +90,8 @@ typedef struct cpu_emit {
 /* Builds function `name`; fills slots and asserts. */
 void cpu_emit_function(cpu_emit *e, const char *name);
 void cpu_goto(cpu_emit *e, LLVMBasicBlockRef block);
+/* The value of a slot, read in the entry block; pointers as such. */
+LLVMValueRef cpu_slot(cpu_emit *e, enum slot_kind kind, int param, int index);
 /* Code goes where depth's does, until cpu_home. */
 void cpu_hoist(cpu_emit *e, int depth);
 void cpu_home(cpu_emit *e);
@@ -125,6 +128,9 @@ void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef l
                      LLVMValueRef high, bool exact);
 /* acc + both products of the pairs, in f32; subnormal factors and results may be taken for 0. */
 LLVMValueRef cpu_add_products(cpu_emit *e, LLVMValueRef acc, LLVMValueRef x, LLVMValueRef y);
+
+/* ---- cpu_print.c ---- */
+void cpu_emit_print(cpu_emit *e, const ir_op *op);
 
 /* ---- cpu_eval.c ---- */
 cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at);

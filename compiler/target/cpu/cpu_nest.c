@@ -319,6 +319,7 @@ static void form_op(former *f, ir_op *op)
         form_control(f, op);
         return;
     case OP_ASSERT:
+    case OP_PRINT:
         place_last(f, op);
         return;
     case OP_STORE:

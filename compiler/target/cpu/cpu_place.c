@@ -313,7 +313,8 @@ static void place_result(ir_op *op, void *arg)
         return;
     if ((dear && (v->uses.n > 1 || used_deeper(&v->uses, op))) ||
         ((dear & DEAR_MATH) && widened && !is_view(op)) || carried_on(&v->uses, op) ||
-        used_by(&v->uses, OP_RESHAPE) || height_of(c, op) > MAX_HEIGHT) {
+        used_by(&v->uses, OP_RESHAPE) || used_by(&v->uses, OP_PRINT) ||
+        height_of(c, op) > MAX_HEIGHT) {
         v->place = CPU_ITEM;
     } else {
         c->dear[op->res] = (uint8_t)dear;

@@ -218,6 +218,9 @@ static void read_block(scratch *c, cpu_block *b)
     for (cpu_step *s = b->first; s; s = s->next) {
         if (s->kind == STEP_NEST)
             read_nest(c, s);
+        else if (s->kind == STEP_SCALAR && s->op->code == OP_PRINT &&
+                 cpu_is_tile(c->p, s->op->args[0]))
+            read_buf(c, s->op->args[0], b, 2 * s->time + 1);
         if (s->kind != STEP_CONTROL)
             continue;
         give_carried(c, s->op);

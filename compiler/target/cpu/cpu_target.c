@@ -152,6 +152,8 @@ static tw_status cpu_compile(const target *t, const target_input *in, arena *a, 
     art->nsteps = 1;
     art->assert_text = assert_texts(&j);
     art->nasserts = j.e.asserts.n;
+    art->nprints = j.e.prints.n;
+    art->print = j.e.prints.at;
     art->launch_text = artifact_launch_text(a, in->module);
     art->ir_ops = ops;
     art->code_bytes = machine_code_bytes(j.data, j.size);

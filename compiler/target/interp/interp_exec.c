@@ -1,3 +1,5 @@
+#include "compiler/base/mem.h"
+#include "compiler/ir/element.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/target/interp/interp_agent.h"
 #include <string.h>
@@ -75,29 +77,53 @@ static void rearrange(interp_agent *ag, const ir_op *op)
 
 /* ---- dispatch ---- */
 
-typedef struct assert_count {
+typedef struct place_count {
     const ir_op *wanted;
     int32_t seen, index;
-} assert_count;
+} place_count;
 
-static void count_assert(ir_op *op, void *arg)
+static void count_op(ir_op *op, void *arg)
 {
-    assert_count *c = arg;
+    place_count *c = arg;
 
     if (op == c->wanted)
         c->index = c->seen;
-    c->seen += op->code == OP_ASSERT;
+    c->seen += op->code == c->wanted->code;
+}
+
+/* Which op of its kind in the kernel, in text order. */
+static int32_t index_among(const interp_agent *ag, const ir_op *op)
+{
+    place_count c = {.wanted = op};
+
+    ir_walk(ag->p->fn->body, count_op, &c);
+    return c.index;
 }
 
 static bool check_assert(interp_agent *ag, const ir_op *op)
 {
-    assert_count c = {.wanted = op};
-
     if (cells_of(ag, op->args[0])->i)
         return true;
-    ir_walk(ag->p->fn->body, count_assert, &c);
-    ag->fault.assert_index = c.index;
+    ag->fault.assert_index = index_among(ag, op);
     return interp_fail(ag, TW_E_ASSERT, op, "%s", op->attr[0].s);
+}
+
+static bool print(interp_agent *ag, const ir_op *op)
+{
+    enum dtype t = type_of(ag, op->args[0]).dtype;
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    uint64_t n = ag->p->length[op->args[0]], size = (uint64_t)dtype_bytes(t);
+
+    if (!ag->launch.print)
+        return true;
+    char *elements = mem_alloc(n * size);
+    if (!elements)
+        return interp_fail(ag, TW_E_NOMEM, op, "no memory for what is printed");
+    for (uint64_t i = 0; i < n; i++)
+        element_write(t, elements + i * size, in[i]);
+    ag->launch.print(ag->launch.print_user, index_among(ag, op), ag->id, elements);
+    mem_free(elements);
+    return true;
 }
 
 bool interp_exec(interp_agent *ag, const ir_op *op)
@@ -170,6 +196,8 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
     case OP_ATOMIC_XCHG:
     case OP_ATOMIC_CAS:
         return interp_atomic(ag, op);
+    case OP_PRINT:
+        return print(ag, op);
     case OP_ASSERT:
         return check_assert(ag, op);
     default:

@@ -7,9 +7,12 @@
  * the parameters of the kernel function are made of, then the grid. */
 
 typedef VEC(recipe_slot) slot_list;
+/* What a launch may have to say. */
 typedef struct texts {
     arena *a;
-    VEC(const char *) at;
+    const ir_fn *fn;
+    VEC(const char *) asserts;
+    VEC(artifact_print) prints;
 } texts;
 
 static void add_slot(slot_list *l, arena *a, enum slot_kind kind, uint32_t param, int index)
@@ -49,12 +52,14 @@ static recipe_step *only_step(arena *a, const ir_fn *fn)
     return s;
 }
 
-static void collect_assert(ir_op *op, void *arg)
+static void collect(ir_op *op, void *arg)
 {
     texts *t = arg;
 
     if (op->code == OP_ASSERT)
-        vec_push(&t->at, t->a, artifact_assert_text(t->a, op));
+        vec_push(&t->asserts, t->a, artifact_assert_text(t->a, op));
+    else if (op->code == OP_PRINT)
+        vec_push(&t->prints, t->a, artifact_print_of(t->a, t->fn, op));
 }
 
 static code_object *printed(arena *a, const ir_module *m)
@@ -75,16 +80,18 @@ static tw_status interp_compile(const target *t, const target_input *in, arena *
 {
     const ir_fn *fn = in->module->kernel;
     artifact *art = ARENA_NEW(a, artifact);
-    texts asserts = {.a = a};
+    texts said = {.a = a, .fn = fn};
 
     (void)t;
-    ir_walk(fn->body, collect_assert, &asserts);
+    ir_walk(fn->body, collect, &said);
     art->nobjects = 1;
     art->object = printed(a, in->module);
     art->nsteps = 1;
     art->step = only_step(a, fn);
-    art->nasserts = asserts.at.n;
-    art->assert_text = asserts.at.at;
+    art->nasserts = said.asserts.n;
+    art->assert_text = said.asserts.at;
+    art->nprints = said.prints.n;
+    art->print = said.prints.at;
     art->launch_text = artifact_launch_text(a, in->module);
     art->ir_ops = ir_op_count(fn);
     art->code_bytes = art->object->size;
