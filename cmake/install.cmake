@@ -3,6 +3,7 @@
 #   lib/              the shared library and the archive; pkgconfig/ and cmake/tilewright/ for builds
 #   bin/              the command
 #   share/            its man page and completions; tilewright/kernels/: the kernels as text;
+#                     tilewright/devices/: profiles of GPUs;
 #                     doc/tilewright/: licences
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -58,6 +59,8 @@ install(FILES LICENSE THIRD_PARTY_NOTICES.md README.md DESTINATION ${CMAKE_INSTA
 # ---- the kernels ---------------------------------------------------------------------------------
 install(DIRECTORY kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/kernels
     FILES_MATCHING PATTERN "*.tw")
+install(DIRECTORY devices/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/devices
+    FILES_MATCHING PATTERN "*.profile") # to start from: the library has them built in
 
 # ---- what the command says of itself -------------------------------------------------------------
 function(tw_page topic folder name)

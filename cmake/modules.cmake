@@ -67,6 +67,16 @@ function(tw_code_hash name)
     target_sources(tw_${name}_obj PRIVATE ${out})
 endfunction()
 
+# Adds the profiles of devices/ as texts (cmake/embed_profiles.cmake) to a module.
+function(tw_embed_profiles name)
+    set(out ${CMAKE_BINARY_DIR}/generated/profile_texts.c)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/embed_profiles.cmake)
+    file(GLOB profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/devices/*.profile)
+    add_custom_command(OUTPUT ${out} DEPENDS ${profiles} ${script} VERBATIM
+        COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${out} -P ${script})
+    target_sources(tw_${name}_obj PRIVATE ${out})
+endfunction()
+
 # Before 1.0 a minor version may change the interface.
 if(PROJECT_VERSION_MAJOR EQUAL 0)
     set(TW_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

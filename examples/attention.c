@@ -13,7 +13,7 @@ int main(void)
     tw_arg args[] = {TW_TENSOR("q", TENSOR(q, 4)), TW_TENSOR("k", TENSOR(k, 4)),
                      TW_TENSOR("v", TENSOR(v, 4)), TW_TENSOR("o", TENSOR(o, 4)),
                      TW_TENSOR("lse", TENSOR(lse, 3)), TW_BOOL("CAUSAL", true)};
-    if (tw_context_create(NULL, &cx) || tw_device_open(cx, "auto", &device) ||
+    if (tw_context_create(NULL, &cx) || tw_device_open(cx, "cpu", &device) ||
         tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &kernel) ||
         tw_launch(kernel, device, NULL, args, 6))
         return fprintf(stderr, "%s\n", tw_last_error()->text), 1;

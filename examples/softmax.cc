@@ -56,7 +56,7 @@ class Matrix
 int main()
 try {
     Context cx = make_context(); // declared first, destroyed last
-    Device device = open_device(cx, "auto");
+    Device device = open_device(cx, "cpu");
     Kernel softmax = load_kernel(cx, "kernels/softmax.tw");
     Matrix x(100, 1000), y(100, 1000);
     DLTensor tx = x.view(), ty = y.view();

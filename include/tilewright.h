@@ -124,11 +124,15 @@ typedef struct tw_config {
                              the library */
     void *log_user;
     tw_log_level log_level; /* default TW_LOG_WARNING */
+    bool checked;         /* GPUs: the driver is asked about every pointer of every launch, and a
+                             launch waits for its end, so that it is the one to report its fault */
 } tw_config;
-#define TW_CONFIG_INIT {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING}
+#define TW_CONFIG_INIT \
+    {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING, false}
 
 /* Fills cfg from the environment: TILEWRIGHT_STORE, else $XDG_CACHE_HOME/tilewright/store.db, else
- * $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds.
+ * $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds;
+ * TILEWRIGHT_CHECKED=0|1.
  * The path is kept in a buffer of this thread until its next call. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_config_from_env(tw_config *cfg);
 
@@ -139,9 +143,13 @@ TW_API void tw_context_destroy(tw_context *cx);
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-/* spec: "auto" (the fastest there is), "cpu", "cpu:N" (N threads), "interp" (the interpreter, the
- * oracle), "null" (accepts everything, runs nothing; for tests).
- * Fails with TW_E_DEVICE (no such device), TW_E_ARG, TW_E_NOMEM. */
+/* spec: "cuda" or "cuda:N" (the N-th NVIDIA GPU that the driver shows), "cpu", "cpu:N" (N threads),
+ * "auto" (cuda if there is one that can be used, else cpu: ask tw_device_query where its tensors
+ * are), "interp" (the interpreter, the oracle), "null" (accepts everything, runs nothing; for tests).
+ * A GPU is used in the context that is current in this thread if that is one of the application's own
+ * on that GPU, else in its primary context, which the CUDA runtime uses too.
+ * Fails with TW_E_DEVICE (no such device), TW_E_UNSUPPORTED (a GPU older than capability 8.0),
+ * TW_E_DRIVER, TW_E_ARG, TW_E_NOMEM. */
 TW_API TW_CHECKED tw_status tw_device_open(tw_context *cx, const char *spec, tw_device **out);
 TW_API void tw_device_close(tw_device *dev);
 
@@ -157,9 +165,16 @@ typedef struct tw_device_info {
     const char *target;   /* code path in use: "cpu-avx512"                                 */
     const char *features; /* what the code path may use, as LLVM names it                   */
     int threads;          /* worker threads (CPU) or multiprocessors                        */
-    size_t l1_bytes, l2_bytes; /* per core; 0 = unknown                                     */
+    size_t l1_bytes, l2_bytes; /* per core; L2 of a GPU: of all of it; 0 = unknown          */
+    DLDevice memory;      /* where tensors that it works on are, as DLPack has it           */
+    const char *driver;   /* of a GPU: "13.0 (580.95.05)"; else ""                          */
+    int capability;       /* 90 for a GPU of compute capability 9.0; 0 = no GPU, nor is what follows */
+    size_t memory_bytes;
+    int block_shared_bytes, block_threads; /* most shared memory and threads of one block   */
+    int registers;        /* of a multiprocessor                                            */
 } tw_device_info;
-#define TW_DEVICE_INFO_INIT {sizeof(tw_device_info), NULL, NULL, NULL, NULL, 0, 0, 0}
+#define TW_DEVICE_INFO_INIT \
+    {sizeof(tw_device_info), NULL, NULL, NULL, NULL, 0, 0, 0, {kDLCPU, 0}, "", 0, 0, 0, 0, 0}
 /* Its texts are valid until dev is closed or its target forced. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_device_query(const tw_device *dev, tw_device_info *info);
 
@@ -172,8 +187,20 @@ TW_API TW_CHECKED tw_status tw_null_query(const tw_device *dev, tw_null_stats *s
 TW_API TW_CHECKED tw_status tw_null_fail(tw_device *dev, const char *op, unsigned n, tw_status st);
 
 /* Waits for a stream's work; a host launch is complete when it returns, so this returns at once
- * there. Returns a failed assert of an earlier queued launch. stream may be NULL. */
+ * there. Returns a failed assert of an earlier queued launch, or a fault of the device. stream is a
+ * CUstream of a GPU, and may be NULL: the default one. Fails with TW_E_ASSERT, TW_E_DEVICE,
+ * TW_E_DRIVER, TW_E_ARG (it is capturing). */
 TW_API TW_CHECKED tw_status tw_stream_sync(tw_device *dev, tw_stream *stream);
+
+/* Memory that kernels on dev can use, for callers without a way of their own to get it; tensors may be
+ * in any memory that dev reaches. Aligned to 256 bytes on a GPU, else to 64; freed before dev is
+ * closed. Fails with TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER. */
+TW_API TW_CHECKED tw_status tw_memory_alloc(tw_device *dev, size_t size, void **out);
+TW_API void tw_memory_free(tw_device *dev, void *p); /* waits for what uses it */
+typedef enum tw_copy { TW_COPY_TO_DEVICE, TW_COPY_FROM_DEVICE, TW_COPY_ON_DEVICE } tw_copy;
+/* Ordered with the stream's work. When the host takes part, the copy is complete on return. */
+TW_API TW_CHECKED tw_status tw_memory_copy(tw_device *dev, void *dst, const void *src, size_t size,
+                                           tw_copy direction, tw_stream *stream);
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
@@ -289,7 +316,10 @@ typedef struct tw_launch_options {
  * A tensor argument needs: the parameter's dtype and rank, agreement of dimensions of one name,
  * the device's memory, natural alignment, no null base unless empty; an out or inout tensor
  * overlaps no other argument and has no zero stride over an extent above 1.
- * On the host the work is done on return. An empty grid succeeds without compiling.
+ * On the host the work is done on return; on a GPU it is queued on the stream, a CUstream or NULL
+ * (the default one). While the stream is capturing, nothing is compiled or loaded: a kernel that was
+ * not launched with such arguments before fails with TW_E_UNSUPPORTED, and the capture stays whole.
+ * An empty grid succeeds without compiling.
  * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_UNSUPPORTED (the target lacks what the kernel
  * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS tunes,
  * as tw_tune. */
@@ -298,6 +328,12 @@ TW_API TW_CHECKED tw_status tw_launch(tw_kernel *k, tw_device *dev, tw_stream *s
 TW_API TW_CHECKED tw_status tw_launch_with(tw_kernel *k, tw_device *dev, tw_stream *stream,
                                            const tw_arg *args, size_t count,
                                            const tw_launch_options *options);
+
+/* Launches, waits, and tells how long the kernel ran: by the device's own events where it has them,
+ * with its caches emptied first. Fails as tw_launch and tw_stream_sync do. */
+TW_API TW_CHECKED tw_status tw_launch_timed(tw_kernel *k, tw_device *dev, tw_stream *stream,
+                                            const tw_arg *args, size_t count,
+                                            const tw_launch_options *options, double *seconds);
 
 /* The shape that the other arguments give to tensor parameter name (an output to allocate).
  * Outputs may be missing from args. dims has room for 8. Fails with TW_E_ARG, TW_E_SOURCE. */

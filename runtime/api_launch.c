@@ -18,7 +18,8 @@ static tw_status read_options(const tw_device *dev, const tw_launch_options *giv
                          "TW_LAUNCH_OPTIONS_INIT",
                          given->size);
     memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
-    if ((out->f64 || out->running_max_low) && dev->drv == &host_driver)
+    if ((out->f64 || out->running_max_low) &&
+        (dev->drv == &host_driver || dev->drv == &cuda_driver))
         return error_set(TW_E_ARG,
                          "tw_launch_options: f64 and running_max_low are for device "
                          "'interp', not '%s'",
@@ -38,14 +39,26 @@ static launch_options internal(const tw_launch_options *opt, tw_stream *stream)
                             .program_count = opt->program_count};
 }
 
+/* What waits, loads or times would break a capture. */
+static tw_status add_capture(tw_device *dev, tw_stream *stream, unsigned *flags)
+{
+    bool capturing = false;
+
+    if (dev->drv->capturing)
+        TRY(dev->drv->capturing(dev, stream, &capturing));
+    *flags |= capturing ? SPEC_CAPTURING : 0u;
+    return TW_OK;
+}
+
 /* The executable of a row, built if need be; NULL when the grid is empty. */
-static tw_status executable_of(tw_kernel *k, tw_device *dev, launch_args *args, const char *pin,
-                               unsigned flags, spec_row **row, executable **out)
+static tw_status executable_of(tw_kernel *k, tw_device *dev, tw_stream *stream, launch_args *args,
+                               const char *pin, unsigned flags, spec_row **row, executable **out)
 {
     TRY(spec_find(k, dev, args, pin, row));
     *out = atomic_load_explicit(&(*row)->exe, memory_order_acquire);
     if (*out && atomic_load_explicit(&(*row)->settled, memory_order_relaxed))
         return TW_OK;
+    TRY(add_capture(dev, stream, &flags));
     TRY(spec_build(k, dev, *row, args, flags));
     *out = atomic_load_explicit(&(*row)->exe, memory_order_acquire);
     return TW_OK;
@@ -58,7 +71,7 @@ static tw_status launch_resolved(tw_kernel *k, tw_device *dev, tw_stream *stream
     executable *exe;
     spec_row *row;
 
-    TRY(executable_of(k, dev, args, opt->config, 0, &row, &exe));
+    TRY(executable_of(k, dev, stream, args, opt->config, 0, &row, &exe));
     return exe ? runtime_launch_exe(exe, args, &inner) : TW_OK;
 }
 
@@ -74,6 +87,25 @@ tw_status tw_launch_with(tw_kernel *k, tw_device *dev, tw_stream *stream, const 
     TRY(read_options(dev, options, &opt));
     TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
     return launch_resolved(k, dev, stream, &resolved, &opt);
+}
+
+tw_status tw_launch_timed(tw_kernel *k, tw_device *dev, tw_stream *stream, const tw_arg *args,
+                          size_t count, const tw_launch_options *options, double *seconds)
+{
+    launch_args resolved;
+    tw_launch_options opt;
+    executable *exe;
+    spec_row *row;
+
+    error_clear();
+    if (!k || !dev || !seconds)
+        return error_set(TW_E_ARG, "tw_launch_timed: k, dev or seconds is NULL");
+    TRY(read_options(dev, options, &opt));
+    TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
+    TRY(executable_of(k, dev, stream, &resolved, opt.config, 0, &row, &exe));
+    const launch_options inner = internal(&opt, stream);
+    *seconds = 0.0;
+    return exe ? runtime_time_exe(exe, &resolved, &inner, seconds) : TW_OK;
 }
 
 tw_status tw_launch(tw_kernel *k, tw_device *dev, tw_stream *stream, const tw_arg *args,
@@ -105,7 +137,7 @@ tw_status tw_kernel_specialize(tw_kernel *k, tw_device *dev, const tw_arg *args,
         return error_set(TW_E_ARG, "tw_kernel_specialize: k, dev or out is NULL");
     TRY(read_options(dev, options, &opt));
     TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
-    TRY(executable_of(k, dev, &resolved, opt.config, SPEC_ALWAYS, &row, &exe));
+    TRY(executable_of(k, dev, NULL, &resolved, opt.config, SPEC_ALWAYS, &row, &exe));
     TRY(runtime_exe_load(exe));
     tw_bound *b = mem_zalloc(sizeof *b);
     if (!b)
@@ -196,7 +228,8 @@ tw_status tw_query(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t coun
         return error_set(TW_E_ARG, "tw_query: k, dev or answer is NULL, or answer has no size");
     TRY(read_options(dev, options, &opt));
     TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
-    TRY(executable_of(k, dev, &resolved, opt.config, SPEC_NEVER_TUNE | SPEC_ALWAYS, &row, &exe));
+    TRY(executable_of(k, dev, NULL, &resolved, opt.config, SPEC_NEVER_TUNE | SPEC_ALWAYS, &row,
+                      &exe));
     TRY(fill_answer(k, row, exe, &resolved, &all));
     all.size = answer->size;
     memcpy(answer, &all, all.size < sizeof all ? all.size : sizeof all);

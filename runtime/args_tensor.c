@@ -201,6 +201,8 @@ static tw_status check_memory(resolver *r, uint32_t i, const DLTensor *t, int by
             return ARG_ERROR("give it memory of its own for every element",
                              "tensor '%s' is written, but its dimension %d of %lld has stride 0",
                              p->name, d, (long long)ta->extent[d]);
+    if (r->dev->drv->check_memory)
+        return r->dev->drv->check_memory((tw_device *)r->dev, p->name, r->lo[i], r->hi[i]);
     return TW_OK;
 }
 

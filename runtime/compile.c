@@ -59,6 +59,7 @@ static hash128 artifact_key(const target *t, const compile_job *j)
     }
     h = mix_text(h, t->name);
     h = mix_text(h, t->features(t));
+    h = mix_text(h, exe->device->code_key);
     h = mix_text(h, runtime_code_hash);
     return mix_text(h, target_codegen_version());
 }
@@ -180,6 +181,13 @@ static bool take_stored(compile_job *j, unsigned flags)
     return true;
 }
 
+static tw_status finish(executable *exe)
+{
+    const driver *drv = exe->device->drv;
+
+    return drv->finish ? drv->finish(exe->device, exe->art, &exe->a) : TW_OK;
+}
+
 static tw_status compile_afresh(compile_job *j, unsigned flags)
 {
     double start = clock_seconds();
@@ -189,6 +197,7 @@ static tw_status compile_afresh(compile_job *j, unsigned flags)
     if (st != TW_OK)
         return diags_failed(&j->l.diags, st);
     TRY(recipe_check(j->exe));
+    TRY(finish(j->exe));
     if (!(flags & COMPILE_NO_LOAD))
         TRY(runtime_exe_load(j->exe));
     j->exe->compile_s = j->lower_s + clock_seconds() - start;

@@ -134,6 +134,18 @@ static tw_status usual_place(char *path, size_t size)
     return TW_OK;
 }
 
+static tw_status read_checked(tw_config *cfg)
+{
+    const char *checked = set_or_null("TILEWRIGHT_CHECKED");
+
+    if (!checked)
+        return TW_OK;
+    if (strcmp(checked, "0") != 0 && strcmp(checked, "1") != 0)
+        return error_set(TW_E_ARG, "TILEWRIGHT_CHECKED is '%.40s', neither 0 nor 1", checked);
+    cfg->checked = checked[0] == '1';
+    return TW_OK;
+}
+
 tw_status tw_config_from_env(tw_config *cfg)
 {
     static _Thread_local char path[4096];
@@ -152,6 +164,7 @@ tw_status tw_config_from_env(tw_config *cfg)
             return error_set(TW_E_ARG, "TILEWRIGHT_BUDGET is '%.40s', below 0", budget);
     }
     TRY(usual_place(path, sizeof path));
+    TRY(read_checked(cfg));
     cfg->store_path = path[0] ? path : NULL;
     if (tune)
         cfg->tune = strcmp(tune, "never") == 0 ? TW_TUNE_NEVER : TW_TUNE_ON_MISS;

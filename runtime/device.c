@@ -8,11 +8,12 @@
 typedef struct device_kind {
     const char *spec; /* before the colon */
     const driver *drv;
-    const char *target; /* name or family */
+    const char *target; /* name or family; NULL: the driver chooses by what the device is */
 } device_kind;
 
 /* "auto" is the first one that opens. */
 static const device_kind kinds[] = {
+    {"cuda", &cuda_driver, NULL},
     {"cpu", &host_driver, "cpu"},
     {"interp", &interp_driver, "interp"},
     {"null", &null_driver, "interp"},
@@ -23,8 +24,6 @@ static const device_kind *kind_of(const char *spec, const char **options)
     size_t n = strcspn(spec, ":");
 
     *options = spec[n] ? spec + n + 1 : "";
-    if (strcmp(spec, "auto") == 0)
-        return &kinds[0];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strlen(kinds[i].spec) == n && strncmp(kinds[i].spec, spec, n) == 0)
             return &kinds[i];
@@ -55,9 +54,9 @@ static void link_device(tw_device *dev)
 static tw_status open_kind(tw_context *cx, const device_kind *kind, const char *options,
                            tw_device **out)
 {
-    const target *t = target_find(kind->target);
+    const target *t = kind->target ? target_find(kind->target) : NULL;
 
-    if (!t)
+    if (!t && kind->target)
         return error_set(TW_E_DEVICE, "device '%s': this build has no code path for this machine",
                          kind->spec);
     tw_device *dev = mem_zalloc(sizeof *dev);
@@ -67,6 +66,7 @@ static tw_status open_kind(tw_context *cx, const device_kind *kind, const char *
     dev->drv = kind->drv;
     dev->target = t;
     dev->id = new_id();
+    dev->memory = (DLDevice){kDLCPU, 0};
     snprintf(dev->spec, sizeof dev->spec, "%s%s%.10s", kind->spec, options[0] ? ":" : "", options);
     tw_status st = kind->drv->open(dev, options);
     if (st != TW_OK) {
@@ -78,6 +78,17 @@ static tw_status open_kind(tw_context *cx, const device_kind *kind, const char *
     return TW_OK;
 }
 
+static tw_status open_first(tw_context *cx, tw_device **out)
+{
+    if (open_kind(cx, &kinds[0], "", out) == TW_OK)
+        return TW_OK;
+    const char *why = error_get()->text;
+    runtime_log(cx, TW_LOG_INFO, "device 'auto' is the processor: %.*s", (int)strcspn(why, "\n"),
+                why);
+    error_clear();
+    return open_kind(cx, &kinds[1], "", out);
+}
+
 tw_status tw_device_open(tw_context *cx, const char *spec, tw_device **out)
 {
     const char *options;
@@ -85,11 +96,13 @@ tw_status tw_device_open(tw_context *cx, const char *spec, tw_device **out)
     error_clear();
     if (!cx || !spec || !out)
         return error_set(TW_E_ARG, "tw_device_open: cx, spec or out is NULL");
+    if (strcmp(spec, "auto") == 0)
+        return open_first(cx, out);
     const device_kind *kind = kind_of(spec, &options);
     if (!kind)
         return error_diag(TW_E_DEVICE, DIAG_BAD_ARGUMENT,
-                          "devices are auto, cpu, cpu:N, interp and null", "no device '%.60s'",
-                          spec);
+                          "devices are auto, cuda, cuda:N, cpu, cpu:N, interp and null",
+                          "no device '%.60s'", spec);
     return open_kind(cx, kind, options, out);
 }
 
@@ -146,6 +159,13 @@ static const target *path_named(const tw_device *dev, const char *name)
     return t && runs_here(dev, t) ? t : NULL;
 }
 
+static bool can_run(const tw_device *dev, const target *t)
+{
+    if (dev->drv->runs)
+        return dev->drv->runs(dev, t);
+    return t->usable(t) || dev->drv == &null_driver;
+}
+
 tw_status tw_device_force_target(tw_device *dev, const char *name)
 {
     error_clear();
@@ -154,13 +174,15 @@ tw_status tw_device_force_target(tw_device *dev, const char *name)
     if (atomic_load(&dev->used))
         return error_set(TW_E_ARG, "tw_device_force_target: device '%s' was used already",
                          dev->spec);
+    if (!name[0] && dev->drv->runs)
+        return TW_OK; /* it has the best one from the start */
     if (!name[0])
         name = dev->drv->family ? dev->drv->family : "interp";
     const target *t = path_named(dev, name);
     if (!t)
         return unknown_target(dev, name);
-    if (!t->usable(t) && dev->drv != &null_driver)
-        return error_set(TW_E_UNSUPPORTED, "this machine cannot run code of target '%s'", t->name);
+    if (!can_run(dev, t))
+        return error_set(TW_E_UNSUPPORTED, "device '%s' cannot run code of target '%s'", dev->spec, t->name);
     dev->target = t;
     return TW_OK;
 }
@@ -179,6 +201,13 @@ tw_status tw_device_query(const tw_device *dev, tw_device_info *info)
         .threads = dev->threads,
         .l1_bytes = dev->l1_bytes,
         .l2_bytes = dev->l2_bytes,
+        .memory = dev->memory,
+        .driver = dev->gpu.driver,
+        .capability = dev->gpu.limits.capability,
+        .memory_bytes = (size_t)dev->gpu.memory_bytes,
+        .block_shared_bytes = dev->gpu.limits.shared_per_block,
+        .block_threads = dev->gpu.limits.threads_per_block,
+        .registers = dev->gpu.limits.registers_per_sm,
     };
     memcpy(info, &all, all.size < sizeof all ? all.size : sizeof all);
     return TW_OK;

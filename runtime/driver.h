@@ -35,6 +35,12 @@ typedef struct driver_step {
     void *stop_user;
 } driver_step;
 
+/* Memory of one launch: of workspaces and counters. */
+typedef struct driver_scratch {
+    char *bytes; /* 256-byte aligned */
+    void *own;
+} driver_scratch;
+
 enum driver_copy { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE };
 
 struct driver {
@@ -46,29 +52,51 @@ struct driver {
      * dev->threads, cache sizes and dev->self. */
     tw_status (*open)(tw_device *dev, const char *options);
     void (*close)(tw_device *dev);
+    /* Can it run code of t? NULL: if t->usable says so. */
+    bool (*runs)(const tw_device *dev, const target *t);
     /* May a kernel on dev read memory that DLPack describes so? */
     bool (*reaches)(const tw_device *dev, DLDevice where);
+    /* Is the memory of tensor `name`, from lo up to hi (> lo), where it was said to be? TW_E_ARG. On
+     * the warm path. NULL: there is no way to find out. */
+    tw_status (*check_memory)(tw_device *dev, const char *name, uintptr_t lo, uintptr_t hi);
 
+    /* Turns code that the target made into what this very device loads and the store keeps; in art,
+     * whose memory is in a. Threads do it in parallel. NULL: there is nothing to do. */
+    tw_status (*finish)(tw_device *dev, artifact *art, arena *a);
     /* loaded: the driver's own handle, freed by unload. art outlives it. */
     tw_status (*load)(tw_device *dev, const artifact *art, void **loaded);
     void (*unload)(tw_device *dev, void *loaded);
+    /* Before the steps of a launch: loaded is usable, which it is not after dev was lost and made
+     * anew. *failed: 1 + index of an assert of an earlier launch of loaded that nobody heard of;
+     * the launch then ends here. NULL: always usable. */
+    tw_status (*ready)(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed);
     /* Runs or queues one step. *failed: set to 1 + index of an assert that failed (then TW_OK is
      * returned all the same), when that is known on return. */
     tw_status (*launch)(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
                         int32_t *failed);
     tw_status (*sync)(tw_device *dev, tw_stream *stream);
+    /* Is what is queued on the stream recorded instead of run? Nothing may then be loaded, waited
+     * for or timed. NULL: never. */
+    tw_status (*capturing)(tw_device *dev, tw_stream *stream, bool *out);
     /* Where code that cannot return a failed assert notes it: what SLOT_ASSERT points to. NULL: its
      * entries return it. */
     uint64_t *(*assert_word)(tw_device *dev, void *loaded);
 
+    /* Memory of a launch, from before its first step until after its last. NULL: the runtime keeps
+     * blocks of its own, which fits devices whose launches are complete when they return. */
+    tw_status (*scratch_take)(tw_device *dev, size_t size, tw_stream *stream, driver_scratch *out);
+    void (*scratch_give)(tw_device *dev, driver_scratch *s, tw_stream *stream);
+
     /* Device memory. NULL: host memory, 64-byte aligned. */
     tw_status (*alloc)(tw_device *dev, size_t size, void **out);
     void (*release)(tw_device *dev, void *p);
-    /* Ordered with the stream. */
+    /* Ordered with the stream; what the host's side has or gets is complete on return. */
     tw_status (*copy)(tw_device *dev, void *dst, const void *src, size_t size,
                       enum driver_copy direction, tw_stream *stream);
     tw_status (*clear)(tw_device *dev, void *p, size_t size, tw_stream *stream);
 
+    /* Empties the caches before a timing, in the stream. NULL: they are left as they are. */
+    tw_status (*flush)(tw_device *dev, tw_stream *stream);
     /* Events for timing. NULL: the runtime reads the host's clock around launch and sync. */
     tw_status (*event_create)(tw_device *dev, void **event);
     void (*event_destroy)(tw_device *dev, void *event);
@@ -76,6 +104,6 @@ struct driver {
     tw_status (*event_seconds)(tw_device *dev, void *from, void *to, double *seconds);
 };
 
-extern const driver host_driver, interp_driver, null_driver;
+extern const driver cuda_driver, host_driver, interp_driver, null_driver;
 
 #endif

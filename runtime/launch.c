@@ -16,55 +16,41 @@ typedef struct workspace {
 
 #define PART 256 /* alignment of each part of a block */
 
-static tw_status device_alloc(tw_device *dev, size_t size, void **out)
-{
-    if (dev->drv->alloc)
-        return dev->drv->alloc(dev, size, out);
-    *out = mem_alloc_aligned(PART, size);
-    return *out ? TW_OK : error_set(TW_E_NOMEM, "no memory for a workspace of %zu bytes", size);
-}
-
-static void workspace_free(tw_device *dev, workspace *w)
+static void workspace_free(workspace *w)
 {
     if (!w)
         return;
-    if (dev->drv->release)
-        dev->drv->release(dev, w->bytes);
-    else
-        mem_free(w->bytes);
+    mem_free(w->bytes);
     mem_free(w);
 }
 
 void workspace_drop(tw_device *dev)
 {
-    workspace_free(dev, atomic_exchange(&dev->workspace, NULL));
+    workspace_free(atomic_exchange(&dev->workspace, NULL));
 }
 
 /* The kept block when it is large enough and nobody else has it, else a new one. */
 static tw_status workspace_take(tw_device *dev, size_t size, workspace **out)
 {
     workspace *w = atomic_exchange(&dev->workspace, NULL);
-    void *bytes;
 
     if (w && w->size >= size)
         return *out = w, TW_OK;
-    workspace_free(dev, w);
-    w = mem_alloc(sizeof *w);
-    if (!w)
-        return error_set(TW_E_NOMEM, "no memory for a workspace");
-    tw_status st = device_alloc(dev, size, &bytes);
-    if (st != TW_OK) {
-        mem_free(w);
-        return st;
+    workspace_free(w);
+    w = mem_zalloc(sizeof *w);
+    if (w)
+        *w = (workspace){size, mem_alloc_aligned(PART, size)};
+    if (!w || !w->bytes) {
+        workspace_free(w);
+        return error_set(TW_E_NOMEM, "no memory for a workspace of %zu bytes", size);
     }
-    *w = (workspace){size, bytes};
     *out = w;
     return TW_OK;
 }
 
 static void workspace_give(tw_device *dev, workspace *w)
 {
-    workspace_free(dev, atomic_exchange(&dev->workspace, w));
+    workspace_free(atomic_exchange(&dev->workspace, w));
 }
 
 /* ---- one launch ------------------------------------------------------------------------------ */
@@ -76,6 +62,7 @@ typedef struct launch_state {
     int64_t grid[3];
     int64_t first, count;
     workspace *work;                         /* or NULL */
+    driver_scratch scratch;                  /* what part is counted in; bytes NULL: there is none */
     size_t part[RUNTIME_MAX_WORKSPACES + 1]; /* offset of each workspace, then of the counters */
     launch_print print;
     ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];
@@ -139,12 +126,39 @@ static tw_status workspace_size(launch_state *l, const recipe_workspace *w, size
     return TW_OK;
 }
 
+static tw_stream *stream_of(const launch_state *l)
+{
+    return l->opt ? l->opt->stream : NULL;
+}
+
+static tw_status scratch_take(launch_state *l, size_t size)
+{
+    tw_device *dev = l->exe->device;
+
+    if (dev->drv->scratch_take)
+        return dev->drv->scratch_take(dev, size, stream_of(l), &l->scratch);
+    TRY(workspace_take(dev, size, &l->work));
+    l->scratch.bytes = l->work->bytes;
+    return TW_OK;
+}
+
+static void scratch_give(launch_state *l)
+{
+    tw_device *dev = l->exe->device;
+
+    if (l->work)
+        workspace_give(dev, l->work);
+    else if (l->scratch.bytes)
+        dev->drv->scratch_give(dev, &l->scratch, stream_of(l));
+}
+
 static tw_status take_workspaces(launch_state *l)
 {
     const artifact *art = l->exe->art;
     size_t total = 0, size = 0;
 
     l->work = NULL;
+    l->scratch = (driver_scratch){NULL, NULL};
     if (art->nworkspaces == 0 && art->ncounters == 0)
         return TW_OK;
     for (uint32_t i = 0; i < art->nworkspaces; i++) {
@@ -154,7 +168,7 @@ static tw_status take_workspaces(launch_state *l)
     }
     l->part[art->nworkspaces] = total;
     total += art->ncounters * sizeof(uint64_t);
-    return workspace_take(l->exe->device, total ? total : PART, &l->work);
+    return scratch_take(l, total ? total : PART);
 }
 
 /* The entry reads a scalar from the low bytes of its slot. */
@@ -183,9 +197,9 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
     case SLOT_GRID:
         return (uint64_t)l->grid[s.index];
     case SLOT_WORKSPACE:
-        return (uintptr_t)(l->work->bytes + l->part[s.index]);
+        return (uintptr_t)(l->scratch.bytes + l->part[s.index]);
     case SLOT_COUNTER:
-        return (uintptr_t)(l->work->bytes + l->part[l->exe->art->nworkspaces] +
+        return (uintptr_t)(l->scratch.bytes + l->part[l->exe->art->nworkspaces] +
                            s.index * sizeof(uint64_t));
     case SLOT_ASSERT:
         return (uintptr_t)l->exe->device->drv->assert_word(l->exe->device, l->exe->loaded);
@@ -205,11 +219,22 @@ static tw_status clear_counters(const launch_state *l)
 
     if (size == 0)
         return TW_OK;
-    char *at = l->work->bytes + l->part[art->nworkspaces];
+    char *at = l->scratch.bytes + l->part[art->nworkspaces];
     if (dev->drv->clear)
-        return dev->drv->clear(dev, at, size, l->opt ? l->opt->stream : NULL);
+        return dev->drv->clear(dev, at, size, stream_of(l));
     memset(at, 0, size);
     return TW_OK;
+}
+
+static tw_status assert_status(const launch_state *l, int32_t failed)
+{
+    const artifact *art = l->exe->art;
+
+    if (failed == 0)
+        return TW_OK;
+    bool known = failed > 0 && (uint32_t)failed <= art->nasserts;
+    return error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", name_of(l),
+                     known ? art->assert_text[failed - 1] : "(unknown)");
 }
 
 static tw_status run_step(launch_state *l, const recipe_step *step)
@@ -236,13 +261,19 @@ static tw_status run_step(launch_state *l, const recipe_step *step)
     TRY(clear_counters(l));
     for (uint32_t i = 0; i < step->nslots; i++)
         l->slots[i] = slot_value(l, step->slot[i]);
-    TRY(exe->device->drv->launch(exe->device, exe->loaded, &s, l->opt ? l->opt->stream : NULL,
-                                 &failed));
-    if (failed == 0)
+    TRY(exe->device->drv->launch(exe->device, exe->loaded, &s, stream_of(l), &failed));
+    return assert_status(l, failed);
+}
+
+static tw_status make_ready(const launch_state *l)
+{
+    const executable *exe = l->exe;
+    int32_t failed = 0;
+
+    if (!exe->device->drv->ready)
         return TW_OK;
-    bool known = failed > 0 && (uint32_t)failed <= exe->art->nasserts;
-    return error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", name_of(l),
-                     known ? exe->art->assert_text[failed - 1] : "(unknown)");
+    TRY(exe->device->drv->ready(exe->device, exe->loaded, stream_of(l), &failed));
+    return assert_status(l, failed);
 }
 
 tw_status runtime_launch_exe(executable *exe, const launch_args *args, const launch_options *opt)
@@ -261,11 +292,11 @@ tw_status runtime_launch_exe(executable *exe, const launch_args *args, const lau
         return TW_OK;
     TRY(runtime_exe_load(exe));
     l.print = launch_print_of(exe->kernel->cx, exe->art, opt && opt->prints);
+    TRY(make_ready(&l));
     TRY(take_workspaces(&l));
     for (uint32_t i = 0; i < exe->art->nsteps && st == TW_OK; i++)
         st = run_step(&l, &exe->art->step[i]);
-    if (l.work)
-        workspace_give(exe->device, l.work);
+    scratch_give(&l);
     return st;
 }
 
@@ -300,6 +331,8 @@ static tw_status time_between(executable *exe, const launch_args *args, const la
     tw_device *dev = exe->device;
     tw_stream *stream = opt ? opt->stream : NULL;
 
+    if (dev->drv->flush)
+        TRY(dev->drv->flush(dev, stream));
     TRY(dev->drv->event_record(dev, from, stream));
     TRY(runtime_launch_exe(exe, args, opt));
     TRY(dev->drv->event_record(dev, to, stream));

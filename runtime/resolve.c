@@ -200,6 +200,19 @@ static void device_coords(const tw_device *dev, coord_list *l)
     add_coord(l, "threads", COORD_VALUE, NULL, dev->threads);
     add_coord(l, "l1", COORD_VALUE, NULL, (int64_t)dev->l1_bytes);
     add_coord(l, "l2", COORD_VALUE, NULL, (int64_t)dev->l2_bytes);
+    if (dev->gpu.limits.capability == 0)
+        return;
+    add_coord(l, "capability", COORD_VALUE, NULL, dev->gpu.limits.capability);
+    add_coord(l, "shared", COORD_VALUE, NULL, dev->gpu.limits.shared_per_block);
+}
+
+/* A GPU's driver makes code too. */
+static const char *driver_text(const tw_device *dev, arena *a)
+{
+    const char *ours =
+        arena_printf(a, RUNTIME_DRIVER_FORMAT, tw_version(), target_codegen_version());
+
+    return dev->code_key[0] ? arena_printf(a, "%s; %s", ours, dev->code_key) : ours;
 }
 
 void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p, arena *a,
@@ -222,7 +235,7 @@ void config_store_key(const tw_kernel *k, const tw_device *dev, const problem *p
         .target = dev->target->name,
         .device = device_list.at.at,
         .ndevice = device_list.at.n,
-        .driver = arena_printf(a, RUNTIME_DRIVER_FORMAT, tw_version(), target_codegen_version()),
+        .driver = driver_text(dev, a),
     };
 }
 

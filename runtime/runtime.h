@@ -14,6 +14,7 @@
 #include "compiler/ir/irsource.h"
 #include "compiler/target/target.h"
 #include "runtime/driver.h"
+#include "runtime/profile.h"
 #include "store/store.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -187,6 +188,9 @@ struct tw_device {
     char name[96];    /* "AMD EPYC 9354" */
     int threads;
     size_t l1_bytes, l2_bytes;
+    DLDevice memory;    /* where its tensors are */
+    gpu_profile gpu;    /* of a GPU; capability 0: it is none */
+    char code_key[64];  /* what finished code depends on beyond the target: part of its key */
     void *self;                /* the driver's own */
     _Atomic(void *) workspace; /* one kept block between launches; launch.c */
     tw_device *next, **link;

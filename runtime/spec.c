@@ -357,7 +357,7 @@ static tw_status choose(tw_kernel *k, tw_device *dev, const spec_row *s, const l
 {
     TRY(config_resolve(k, dev, &args->p, s->pin, answer));
     *settled = !may_tune(k->cx, s, answer->layer);
-    if (*settled || (flags & SPEC_NEVER_TUNE))
+    if (*settled || (flags & (SPEC_NEVER_TUNE | SPEC_CAPTURING)))
         return TW_OK;
     *settled = true;
     return tune(k, dev, args, answer);
@@ -373,13 +373,25 @@ static void log_choice(const tw_kernel *k, const tw_device *dev, const choice *c
                     text, tw_layer_text(c->layer), how);
 }
 
+static tw_status not_while_capturing(const tw_kernel *k, const tw_device *dev)
+{
+    return error_diag(TW_E_UNSUPPORTED, DIAG_DEVICE,
+                      "launch it once with such arguments before the capture, or bind it with "
+                      "tw_kernel_specialize",
+                      "kernel '%s' is not loaded on device '%s' for these arguments, and the stream "
+                      "is capturing: loading it now would break the capture, which is still whole",
+                      k->source->sig.name, dev->spec);
+}
+
 static tw_status make_code(tw_kernel *k, tw_device *dev, const problem *p,
-                           const config_answer *answer, choice *c)
+                           const config_answer *answer, unsigned flags, choice *c)
 {
     c->layer = answer->layer;
     c->seconds = answer->seconds;
     c->exe = exe_known(k, dev, p, &answer->cfg);
     c->listed = c->exe != NULL;
+    if ((flags & SPEC_CAPTURING) && !(c->exe && atomic_load(&c->exe->is_loaded)))
+        return not_while_capturing(k, dev);
     return c->exe ? TW_OK : runtime_compile(k, dev, p, &answer->cfg, 0, &c->exe);
 }
 
@@ -398,7 +410,7 @@ static tw_status make_default_instead(tw_kernel *k, tw_device *dev, const proble
                 k->source->sig.name, tw_layer_text(answer->layer), error_get()->text);
     *answer = (config_answer){.layer = TW_LAYER_DEFAULT};
     TRY(config_default(k, dev->target, dev, p, &answer->cfg));
-    TRY(make_code(k, dev, p, answer, c));
+    TRY(make_code(k, dev, p, answer, 0, c));
     error_clear();
     return TW_OK;
 }
@@ -414,8 +426,8 @@ static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *a
         return TW_OK;
     args->p.content = s->content;
     TRY(choose(k, dev, s, args, flags, &answer, &c.settled));
-    tw_status st = make_code(k, dev, &args->p, &answer, &c);
-    if (st != TW_OK && is_borrowed(answer.layer))
+    tw_status st = make_code(k, dev, &args->p, &answer, flags, &c);
+    if (st != TW_OK && is_borrowed(answer.layer) && !(flags & SPEC_CAPTURING))
         st = make_default_instead(k, dev, &args->p, &answer, &c, st);
     TRY(st);
     TRY(install(k, dev, s, &c, false));

@@ -50,7 +50,8 @@ tw_status spec_find(tw_kernel *k, tw_device *dev, const launch_args *args, const
                     spec_row **out);
 enum spec_build_flags {
     SPEC_NEVER_TUNE = 1, /* a query */
-    SPEC_ALWAYS = 2      /* compile even for an empty grid */
+    SPEC_ALWAYS = 2,     /* compile even for an empty grid */
+    SPEC_CAPTURING = 4   /* neither tune nor compile: TW_E_UNSUPPORTED where no code is loaded */
 };
 /* Brings s to ready, or returns TW_OK with no executable when the grid of args is empty. */
 tw_status spec_build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *args, unsigned flags);

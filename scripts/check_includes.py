@@ -17,7 +17,7 @@ TARGET = SCHEDULE | {"compiler/target"}
 TARGETS = {"compiler/target/cpu", "compiler/target/interp", "compiler/target/llvm"}
 STORE = TARGET | {"dsl", "store"} | TARGETS
 RUNTIME = STORE | {"runtime"}
-DRIVERS = {"runtime/host", "runtime/interp", "runtime/null"}
+DRIVERS = {"runtime/cuda", "runtime/host", "runtime/interp", "runtime/null"}
 
 # folder: folders whose headers it may include (its own is always allowed)
 MAY_INCLUDE = {
@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "dsl": IR,
     "store": BASE,  # knows nothing of kernels or devices but keys
     "runtime": RUNTIME | DRIVERS,
+    "runtime/cuda": RUNTIME,
     "runtime/host": RUNTIME,
     "runtime/interp": RUNTIME | {"runtime/host"},
     "runtime/null": RUNTIME,

@@ -70,7 +70,8 @@ static int prune(db *d, void *arg)
     int rc = SQLITE_OK;
 
     if (l->driver)
-        rc = run_bound(d, "DELETE FROM artifacts WHERE driver IS NOT ?1", l->driver, 0,
+        rc = run_bound(d, "DELETE FROM artifacts WHERE driver IS NOT ?1"
+                       " AND substr(driver, 1, length(?1) + 1) IS NOT ?1 || ';'", l->driver, 0,
                        &w->n.artifacts);
     if (rc == SQLITE_OK && l->older_ms > 0)
         rc = drop_old(d, w);

@@ -10,7 +10,7 @@ typedef struct record {
     arena a;
     char fixed[512];
     tw_diagnostic one; /* for error_diag, so that it allocates nothing */
-    char one_text[256], one_hint[128];
+    char one_text[1024], one_hint[256];
 } record;
 
 static _Thread_local record last = {.shown.text = ""};

@@ -63,13 +63,16 @@ LOG = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p)
 class Config(Sized):
     _fields_ = [("size", C.c_size_t), ("store_path", C.c_char_p), ("tune", C.c_int),
                 ("tune_budget_s", C.c_double), ("threads", C.c_int), ("log", LOG),
-                ("log_user", C.c_void_p), ("log_level", C.c_int)]
+                ("log_user", C.c_void_p), ("log_level", C.c_int), ("checked", C.c_bool)]
 
 
 class DeviceInfo(Sized):
     _fields_ = [("size", C.c_size_t), ("spec", C.c_char_p), ("name", C.c_char_p),
                 ("target", C.c_char_p), ("features", C.c_char_p), ("threads", C.c_int),
-                ("l1_bytes", C.c_size_t), ("l2_bytes", C.c_size_t)]
+                ("l1_bytes", C.c_size_t), ("l2_bytes", C.c_size_t), ("memory", DLDevice),
+                ("driver", C.c_char_p), ("capability", C.c_int), ("memory_bytes", C.c_size_t),
+                ("block_shared_bytes", C.c_int), ("block_threads", C.c_int),
+                ("registers", C.c_int)]
 
 
 class ParamInfo(Sized):

@@ -1,0 +1,156 @@
+#include "compiler/base/check.h"
+#include "runtime/cuda/cuda_device.h"
+#include <string.h>
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+tw_status cuda_capturing(tw_device *dev, tw_stream *stream, bool *out)
+{
+    cuda_device *d = cuda_of(dev);
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuda_scope s;
+
+    tw_status st = cuda_enter(d->cx, &s);
+    if (st == TW_OK)
+        st = CUDA(d, cuStreamIsCapturing, (CUstream)(void *)stream, &status);
+    cuda_leave(d->cx, &s);
+    *out = status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return st;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+typedef struct queue {
+    cuda_device *d;
+    CUfunction entry;
+    const recipe_step *step;
+    CUstream stream;
+} queue;
+
+/* The parameters are the slots, 8 bytes each, as they lie. */
+static tw_status queue_blocks(const queue *q, const uint64_t *slots, unsigned blocks)
+{
+    size_t size = q->step->nslots * sizeof *slots;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)slots,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+
+    return CUDA(q->d, cuLaunchKernel, q->entry, blocks, 1, 1, (unsigned)q->step->block_threads, 1,
+                1, (unsigned)q->step->shared_bytes, q->stream, NULL, size ? extra : NULL);
+}
+
+static bool has_first(const recipe_step *step)
+{
+    for (uint32_t i = 0; i < step->nslots; i++)
+        if (step->slot[i].kind == SLOT_FIRST)
+            return true;
+    return false;
+}
+
+/* More programs than a grid holds: several grids, one after the other. */
+static tw_status queue_parts(const queue *q, const driver_step *s)
+{
+    uint64_t slots[RUNTIME_MAX_SLOTS];
+
+    memcpy(slots, s->slots, q->step->nslots * sizeof *slots);
+    for (int64_t done = 0; done < s->count; done += INT32_MAX) {
+        int64_t left = s->count - done;
+        for (uint32_t i = 0; i < q->step->nslots; i++)
+            if (q->step->slot[i].kind == SLOT_FIRST)
+                slots[i] = (uint64_t)(s->first + done);
+        TRY(queue_blocks(q, slots, (unsigned)(left < INT32_MAX ? left : INT32_MAX)));
+    }
+    return TW_OK;
+}
+
+static tw_status queue_step(const queue *q, const driver_step *s)
+{
+    if (s->first == 0 && s->count <= INT32_MAX)
+        return queue_blocks(q, s->slots, (unsigned)s->count);
+    if (!has_first(q->step))
+        return error_set(TW_E_UNSUPPORTED,
+                         "kernel '%s': code that always starts with the first program cannot run "
+                         "programs %lld to %lld",
+                         q->step->symbol, (long long)s->first,
+                         (long long)(s->first + s->count - 1));
+    return queue_parts(q, s);
+}
+
+/* In checked mode a fault is found by the launch that made it. */
+static tw_status wait_if_checked(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed)
+{
+    bool capturing = false;
+
+    if (!dev->cx->cfg.checked)
+        return TW_OK;
+    TRY(cuda_capturing(dev, stream, &capturing));
+    if (capturing)
+        return TW_OK;
+    cuda_device *d = cuda_of(dev);
+    TRY(CUDA(d, cuStreamSynchronize, (CUstream)(void *)stream));
+    return cuda_ready(dev, loaded, stream, failed);
+}
+
+tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
+                      int32_t *failed)
+{
+    cuda_device *d = cuda_of(dev);
+    const cuda_loaded *l = loaded;
+    const cuda_code *c = atomic_load_explicit(&l->code, memory_order_acquire);
+    const queue q = {d, c->entry[s->step - s->art->step], s->step, (CUstream)(void *)stream};
+    cuda_scope scope;
+
+    atomic_store_explicit(&d->last, l->name, memory_order_relaxed);
+    tw_status st = cuda_enter(d->cx, &scope);
+    if (st == TW_OK && c->generation != cuda_generation(d)) /* since cuda_ready */
+        st = error_set(TW_E_DEVICE, "device '%s' was made anew while kernel '%s' was launched",
+                       dev->spec, l->name);
+    if (st == TW_OK)
+        st = queue_step(&q, s);
+    if (st == TW_OK)
+        st = wait_if_checked(dev, loaded, stream, failed);
+    cuda_leave(d->cx, &scope);
+    return st;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* One failed assert of any kernel; the next call reports the next. */
+static tw_status report_assert(cuda_device *d)
+{
+    const cuda_loaded *found = NULL;
+    int32_t failed = 0;
+
+    pthread_mutex_lock(&d->lock);
+    for (cuda_loaded *l = d->loaded; l && !failed; l = l->next) {
+        volatile uint64_t *word = atomic_load(&l->code)->word;
+        if (!word || !*word || atomic_load(&l->code)->generation != cuda_generation(d))
+            continue;
+        failed = (int32_t)(__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & INT32_MAX);
+        found = l;
+    }
+    tw_status st = TW_OK;
+    if (failed)
+        st =
+            error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", found->name,
+                      (uint32_t)failed <= found->art->nasserts ? found->art->assert_text[failed - 1]
+                                                               : "(unknown)");
+    pthread_mutex_unlock(&d->lock);
+    return st;
+}
+
+tw_status cuda_sync(tw_device *dev, tw_stream *stream)
+{
+    cuda_device *d = cuda_of(dev);
+    bool capturing = false;
+    cuda_scope s;
+
+    TRY(cuda_capturing(dev, stream, &capturing));
+    if (capturing)
+        return error_diag(TW_E_ARG, DIAG_DEVICE, "end the capture first; it is still whole",
+                          "the stream is capturing: there is nothing to wait for");
+    tw_status st = cuda_enter(d->cx, &s);
+    if (st == TW_OK)
+        st = CUDA(d, cuStreamSynchronize, (CUstream)(void *)stream);
+    cuda_leave(d->cx, &s);
+    return st == TW_OK ? report_assert(d) : st;
+}
