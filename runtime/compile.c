@@ -265,6 +265,32 @@ tw_status runtime_compile(tw_kernel *k, tw_device *dev, const problem *p, const 
 
 /* ---- executables ----------------------------------------------------------------------------- */
 
+/* What came from the store does not load: from another machine or driver, say. */
+static tw_status make_again(executable *exe)
+{
+    compile_job j;
+
+    memset(&j, 0, sizeof j);
+    j.exe = exe;
+    lowering_begin(&j.l, exe->kernel, exe->device->target);
+    tw_status st = lowering_run(&j.l, &exe->p, &exe->cfg);
+    exe->from_store = false;
+    if (st == TW_OK)
+        st = compile_afresh(&j, COMPILE_NO_LOAD);
+    lowering_end(&j.l);
+    return st;
+}
+
+static tw_status load(executable *exe)
+{
+    tw_status st = exe->device->drv->load(exe->device, exe->art, &exe->loaded);
+
+    if (st == TW_OK || !exe->from_store)
+        return st;
+    TRY(make_again(exe));
+    return exe->device->drv->load(exe->device, exe->art, &exe->loaded);
+}
+
 tw_status runtime_exe_load(executable *exe)
 {
     tw_status st = TW_OK;
@@ -273,7 +299,7 @@ tw_status runtime_exe_load(executable *exe)
         return TW_OK;
     pthread_mutex_lock(&exe->load_lock);
     if (!atomic_load_explicit(&exe->is_loaded, memory_order_relaxed)) {
-        st = exe->device->drv->load(exe->device, exe->art, &exe->loaded);
+        st = load(exe);
         atomic_store_explicit(&exe->is_loaded, st == TW_OK, memory_order_release);
     }
     pthread_mutex_unlock(&exe->load_lock);

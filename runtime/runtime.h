@@ -126,6 +126,7 @@ enum compile_flags {
  * TW_E_UNSUPPORTED, TW_E_NOMEM, TW_E_INTERNAL. */
 tw_status runtime_compile(tw_kernel *k, tw_device *dev, const problem *p, const config *cfg,
                           unsigned flags, executable **out);
+/* Code from the store that does not load is compiled again. */
 tw_status runtime_exe_load(executable *exe);
 /* Writes its artifact to the store, if it is not there: for a candidate that won. */
 void runtime_exe_store(executable *exe);

@@ -29,6 +29,12 @@ void num_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * third under a sanitizer, which does not see the generated code that these cases are about. */
 int num_thin(int usual);
 int num_count(int usual);
+/* Whether tensors of many gigabytes, reserved and barely touched, may be mapped. */
+#ifdef __SANITIZE_ADDRESS__
+#define NUM_HUGE 0
+#else
+#define NUM_HUGE 1
+#endif
 /* Aborts the test with the library's message when st is not TW_OK. */
 void num_must(tw_status st, const char *what);
 

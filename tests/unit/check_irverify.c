@@ -47,6 +47,11 @@ static const wrong_text statements[] = {
     {DIAG_IR_OP, "%a = arange 0 : i32[4]\n%b = reshape %a : i32[5]", "number of elements"},
     {DIAG_IR_OP, "%a = cast %s : i32[4]", "keeps its shape"},
     {DIAG_IR_OP, "%a = bitcast %s : f16", "number of bits"},
+    {DIAG_IR_OP, "%a = load %y, %n extent=[4] inside=0 : f32[4]", "an 'out' tensor is not read"},
+    {DIAG_IR_OP, "%a = load %y, %n extent=[0] inside=0 : f32", "an 'out' tensor is not read"},
+    {DIAG_IR_OP, "store %x, %n, %s extent=[0] inside=0", "an 'in' tensor is not written"},
+    {DIAG_IR_OP, "%a = atomic_add %x, %n, %s extent=[0] inside=0 : f32", "'in' tensor is not"},
+    {DIAG_IR_OP, "%a = atomic_add %y, %n, %s extent=[0] inside=0 : f32", "'out' tensor is not"},
     {DIAG_IR_OP, "%a = lt %s, %s : f32", "gives i1 here"},
     {DIAG_IR_OP, "%a = where %s, %s, %s : f32", "the condition is i1"},
     {DIAG_IR_OP, "%a = splat %s : f32[4]\n%c = const.i 1 : i1\n%b = where %c, %a, %a : f32[4]",
@@ -383,6 +388,16 @@ START_TEST(attributes_change_under_an_op)
 }
 END_TEST
 
+START_TEST(a_direction_changes_under_an_op)
+{
+    ir_module *m = sound();
+    ir_val view = ir_first_of(m, OP_LOAD)->args[0];
+
+    m->kernel->params.at[ir_value_of(m->kernel, view)->index].direction = DIR_OUT;
+    ir_refused(m, DIAG_IR_OP);
+}
+END_TEST
+
 START_TEST(a_constant_that_its_type_cannot_hold)
 {
     ir_module *m = ir_must(ir_wrap("%h = const.f 0.1 : f32"));
@@ -437,6 +452,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, a_loop_loses_a_carried_value);
     tcase_add_test(tc, types_change_under_an_op);
     tcase_add_test(tc, attributes_change_under_an_op);
+    tcase_add_test(tc, a_direction_changes_under_an_op);
     tcase_add_test(tc, a_constant_that_its_type_cannot_hold);
     tcase_add_test(tc, a_launch_function_of_another_kernel);
     tcase_add_test(tc, a_module_without_a_kernel);

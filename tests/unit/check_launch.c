@@ -229,6 +229,26 @@ START_TEST(alignment_is_part_of_the_key)
 }
 END_TEST
 
+/* Sizes that come again: one load for each class of sizes, and none when they are all known. */
+START_TEST(sizes_that_vary_compile_nothing)
+{
+    static const int64_t size[] = {1, 16, 17};
+    static rt_vector x, y;
+    tw_device *dev = rt_device("null");
+    tw_kernel *k = rt_add_kernel();
+
+    for (int i = 0; i < 3000; i++) {
+        rt_vector_init(&x, size[i % 3], 1.0f);
+        rt_vector_init(&y, size[i % 3], 0.0f);
+        RT_OK(add(k, dev, &x, &y));
+        ck_assert_int_le((int)stats_of(dev).loads, 3);
+    }
+    ck_assert_int_eq((int)stats_of(dev).launches, 3000);
+    tw_kernel_destroy(k);
+    tw_device_close(dev);
+}
+END_TEST
+
 START_TEST(bound_launches)
 {
     static rt_vector x, y;
@@ -494,6 +514,7 @@ Suite *test_suite(void)
     tcase_add_test(t, an_empty_grid_is_no_work);
     tcase_add_test(t, warm_launches_allocate_nothing);
     tcase_add_test(t, alignment_is_part_of_the_key);
+    tcase_add_test(t, sizes_that_vary_compile_nothing);
     tcase_add_test(t, bound_launches);
     tcase_add_test(t, machine_code);
     tcase_add_test(t, asserts_of_machine_code);

@@ -3,7 +3,10 @@
 #include "compiler/base/guard.h"
 #include "tests/support/runtime_fixture.h"
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static tw_kernel *kernel;
 static tw_device *dev;
@@ -352,6 +355,60 @@ START_TEST(a_winner_is_adopted)
 }
 END_TEST
 
+static uint64_t loads(void)
+{
+    tw_null_stats n;
+
+    RT_OK(tw_null_query(dev, &n));
+    return n.loads;
+}
+
+/* At once, or when it is loaded later. */
+START_TEST(stored_code_that_does_not_load_is_compiled_again)
+{
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    char dir[] = "/tmp/tw-resolve-XXXXXX", path[64];
+    tw_config cfg = TW_CONFIG_INIT;
+    tw_answer a = TW_ANSWER_INIT;
+    executable *exe;
+    config chosen;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/store.db", dir);
+    cfg.store_path = path;
+    close_all();
+    for (int round = 0; round < 3; round++) {
+        setup_with(&cfg, NULL);
+        if (round == 1)
+            RT_OK(tw_null_fail(dev, "load", 1, TW_E_DRIVER));
+        RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+        RT_OK(tw_query(kernel, dev, list, 2, NULL, &a));
+        ck_assert_int_eq(a.artifact_stored, round == 2);
+        ck_assert_int_eq((int)loads(), round == 1 ? 2 : 1);
+        if (round < 2)
+            close_all();
+    }
+    const problem *p = problem_of(1000, false);
+    RT_OK(config_default(kernel, dev->target, dev, p, &chosen));
+    RT_OK(runtime_compile(kernel, dev, p, &chosen, COMPILE_NO_LOAD, &exe));
+    ck_assert(exe->from_store);
+    RT_OK(tw_null_fail(dev, "load", 1, TW_E_DRIVER));
+    RT_OK(runtime_exe_load(exe));
+    ck_assert(!exe->from_store && exe->compile_s > 0.0);
+    ck_assert_int_eq((int)loads(), 3);
+    runtime_exe_release(exe);
+    RT_OK(runtime_compile(kernel, dev, p, &chosen, COMPILE_NO_STORE_READ | COMPILE_NO_LOAD, &exe));
+    RT_OK(tw_null_fail(dev, "load", 1, TW_E_DRIVER)); /* new code that fails is no reason */
+    ck_assert_int_eq(runtime_exe_load(exe), TW_E_DRIVER);
+    runtime_exe_release(exe);
+    close_all();
+    rt_context(NULL, NULL);
+    setup_with(NULL, NULL);
+    unlink(path);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("resolve");
@@ -367,6 +424,7 @@ Suite *test_suite(void)
     tcase_add_test(t, queries_and_launches_agree);
     tcase_add_test(t, a_miss_tunes_once);
     tcase_add_test(t, a_winner_is_adopted);
+    tcase_add_test(t, stored_code_that_does_not_load_is_compiled_again);
     suite_add_tcase(s, t);
     return s;
 }
