@@ -200,6 +200,12 @@ TW_API void tw_ir_if_begin(tw_ir *b, tw_ir_val cond);
 TW_API void tw_ir_else(tw_ir *b, const tw_ir_val *values, size_t count); /* of the arm that ends */
 TW_API void tw_ir_if_end(tw_ir *b, const tw_ir_val *values, size_t count, tw_ir_val *results);
 
+/* "reduce" or "scan" of tile x along axis with a function of two elements, which is built between:
+ * elementwise operations on scalars. element: the two; the end gives the result. */
+TW_API void tw_ir_fold_begin(tw_ir *b, const char *op, tw_ir_val x, int axis,
+                             tw_ir_val element[2]);
+TW_API tw_ir_val tw_ir_fold_end(tw_ir *b, tw_ir_val value);
+
 /* ---- launch functions ----------------------------------------------------------------------- */
 
 /* The default of a scalar that has one, once each; gives what the kernel will get, which is also

@@ -101,6 +101,11 @@ bool call_see(call *c, const tw_ir_val *args, size_t n)
     return call_ok(c);
 }
 
+bool cbuild_folds(const tw_ir *b)
+{
+    return b->open.n && op_is_fold((enum ir_opcode)b->open.at[b->open.n - 1].op->code);
+}
+
 bool call_fits(call *c, enum ir_opcode code, const tw_ir_val *args, size_t n, const ir_attr *attrs,
                ir_type *type)
 {
@@ -111,6 +116,8 @@ bool call_fits(call *c, enum ir_opcode code, const tw_ir_val *args, size_t n, co
         return false;
     if (c->b->is_launch && !(op_info(code)->traits & OPT_HOST))
         call_bad(c, DIAG_IR_HOST, "a launch function holds only operations that the host runs");
+    else if (cbuild_folds(c->b) && !op_folds(code))
+        call_bad(c, DIAG_IR_REGION, "the function of a reduction is of elementwise operations");
     else if (!op_result_type(fn, code, args, (int)n, attrs, type, &why))
         call_bad(c, DIAG_IR_OP, "%s%s", why, op_operand_types(c->b->diags->a, fn, args, (int)n));
     return call_ok(c);

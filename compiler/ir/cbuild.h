@@ -68,6 +68,8 @@ bool call_fits(call *c, enum ir_opcode code, const tw_ir_val *args, size_t n, co
                ir_type *type);
 ir_val call_emit(call *c, enum ir_opcode code, const tw_ir_val *args, size_t n,
                  const ir_attr *attrs, ir_type type);
+/* Is the region of a reduce or scan open? */
+bool cbuild_folds(const tw_ir *b);
 enum dtype call_dtype(call *c, tw_ir_dtype dtype); /* DT_NONE after call_bad */
 const ir_binding *call_binding(call *c, const char *name, enum binding_kind kind);
 

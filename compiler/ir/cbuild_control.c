@@ -47,6 +47,8 @@ static bool may_open(call *c)
         call_bad(c, DIAG_LIMIT, "blocks are nested at most %d deep", CBUILD_MAX_DEPTH + 1);
     else if (c->b->is_launch)
         call_bad(c, DIAG_IR_HOST, "a launch function is a straight line");
+    else if (cbuild_folds(c->b))
+        call_bad(c, DIAG_IR_REGION, "the function of a reduction is a straight line");
     return call_ok(c);
 }
 
@@ -293,6 +295,60 @@ void tw_ir_if_end(tw_ir *b, const tw_ir_val *values, size_t count, tw_ir_val *re
                     .nargs = count,
                     .out = results,
                     .nout = count});
+}
+
+/* ---- reductions with a function ---- */
+
+static void build_fold(call *c)
+{
+    int code = c->text ? op_parse(c->text) : -1;
+    ir_type res = {0};
+
+    if (code < 0 || !op_is_fold((enum ir_opcode)code)) {
+        call_bad(c, DIAG_IR_OP, "'%.60s' is neither reduce nor scan", c->text ? c->text : "");
+        return;
+    }
+    c->name = op_info((enum ir_opcode)code)->name;
+    if (!may_open(c) || !call_fits(c, (enum ir_opcode)code, c->args, 1, c->attr, &res))
+        return;
+    ir_op *op = ir_fold(&c->b->b, (enum ir_opcode)code, c->args[0], (int)c->attr[0].i);
+    enter(c, op);
+    give(c, op->regions[0]->arg);
+}
+
+void tw_ir_fold_begin(tw_ir *b, const char *op, tw_ir_val x, int axis, tw_ir_val element[2])
+{
+    call_run((call){.b = b,
+                    .name = "tw_ir_fold_begin",
+                    .build = build_fold,
+                    .text = op,
+                    .args = &x,
+                    .nargs = 1,
+                    .attr = {{.i = axis}},
+                    .out = element,
+                    .nout = 2});
+}
+
+static void build_fold_end(call *c)
+{
+    open_region *r = cbuild_folds(c->b) ? &c->b->open.at[c->b->open.n - 1] : NULL;
+
+    if (!r) {
+        call_bad(c, DIAG_IR_REGION, "no reduce or scan is open here");
+        return;
+    }
+    const ir_type element = type_scalar(ir_type_of(c->b->b.fn, r->op->args[0]).dtype);
+    if (!match(c, c->args, 1, &element, 1))
+        return;
+    ir_yield(&c->b->b, c->args, 1);
+    c->res = r->op->res;
+    leave(c, r);
+}
+
+tw_ir_val tw_ir_fold_end(tw_ir *b, tw_ir_val value)
+{
+    return call_run((call){
+        .b = b, .name = "tw_ir_fold_end", .build = build_fold_end, .args = &value, .nargs = 1});
 }
 
 /* ---- launch functions ---- */

@@ -160,7 +160,14 @@ static void control_op(feed *f)
     size_t n = next(f) % 4;
     tw_ir_val cond = pick(f);
 
-    switch (next(f) % 10) {
+    switch (next(f) % 12) {
+    case 10:
+        tw_ir_fold_begin(f->b, next(f) % 2 ? "reduce" : "scan", cond, (int)number(f), out);
+        n = 2;
+        break;
+    case 11:
+        keep(f, tw_ir_fold_end(f->b, cond));
+        break;
     case 0:
     case 1:
         keep(f, tw_ir_for_begin(f->b, v[0], v[1], v[2], v, n, out));
