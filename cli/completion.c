@@ -11,7 +11,7 @@
 static const struct {
     const char *option, *values;
 } offered[] = {{"device", "auto|cpu|interp|null"},
-               {"target", "cpu-avx512-bf16|cpu-avx512|cpu-avx2|cpu-generic"},
+               {"target", "cpu-amx|cpu-avx512-bf16|cpu-avx512|cpu-avx2|cpu-generic"},
                {"budget", "1s|5s|10s|60s"},
                {"emit", "ast|tir|ll|asm|obj"},
                {"store", FILES},

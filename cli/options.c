@@ -37,7 +37,7 @@ static const option_row rows[] = {
     {"device", 0, KIND_TEXT, AT(device), "NAME", LAUNCH,
      "where to run: auto, cpu, cpu:THREADS, interp, null (auto)", NULL},
     {"target", 0, KIND_TEXT, AT(target), "PATH", LAUNCH | VERB_COMPILE,
-     "force a code path: cpu-avx512-bf16, cpu-avx512, cpu-avx2, ...", NULL},
+     "force a code path: cpu-amx, cpu-avx512-bf16, cpu-avx512, ...", NULL},
     {"threads", 0, KIND_INT, AT(threads), "N", LAUNCH, "worker threads (all processors)", NULL},
     {"config", 0, KIND_TEXT, AT(config), "NAME=N,...", LAUNCH,
      "pin tune and schedule parameters; the rest takes its default", NULL},

@@ -148,12 +148,14 @@ TW_API void tw_context_destroy(tw_context *cx);
  * are), "interp" (the interpreter, the oracle), "null" (accepts everything, runs nothing; for tests).
  * A GPU is used in the context that is current in this thread if that is one of the application's own
  * on that GPU, else in its primary context, which the CUDA runtime uses too.
+ * On a processor with AMX, opening a cpu asks the kernel for tile registers, for the whole process
+ * (arch_prctl); signal frames then grow by 8 KiB. Refused, other code paths are used.
  * Fails with TW_E_DEVICE (no such device), TW_E_UNSUPPORTED (a GPU older than capability 8.0),
  * TW_E_DRIVER, TW_E_ARG, TW_E_NOMEM. */
 TW_API TW_CHECKED tw_status tw_device_open(tw_context *cx, const char *spec, tw_device **out);
 TW_API void tw_device_close(tw_device *dev);
 
-/* Restricts dev to a code path it can run ("cpu-avx512-bf16", "cpu-avx512", "cpu-avx2",
+/* Restricts dev to a code path it can run ("cpu-amx", "cpu-avx512-bf16", "cpu-avx512", "cpu-avx2",
  * "cpu-generic"; "" = the best). Call before the first use of dev. Fails with TW_E_ARG (unknown path; the error lists those
  * known), TW_E_UNSUPPORTED (this machine cannot run it). */
 TW_API TW_CHECKED tw_status tw_device_force_target(tw_device *dev, const char *target);

@@ -54,17 +54,11 @@ static void link_device(tw_device *dev)
 static tw_status open_kind(tw_context *cx, const device_kind *kind, const char *options,
                            tw_device **out)
 {
-    const target *t = kind->target ? target_find(kind->target) : NULL;
-
-    if (!t && kind->target)
-        return error_set(TW_E_DEVICE, "device '%s': this build has no code path for this machine",
-                         kind->spec);
     tw_device *dev = mem_zalloc(sizeof *dev);
     if (!dev)
         return error_set(TW_E_NOMEM, "no memory for a device");
     dev->cx = cx;
     dev->drv = kind->drv;
-    dev->target = t;
     dev->id = new_id();
     dev->memory = (DLDevice){kDLCPU, 0};
     snprintf(dev->spec, sizeof dev->spec, "%s%s%.10s", kind->spec, options[0] ? ":" : "", options);
@@ -72,6 +66,14 @@ static tw_status open_kind(tw_context *cx, const device_kind *kind, const char *
     if (st != TW_OK) {
         mem_free(dev);
         return st;
+    }
+    if (kind->target) /* after open: what is usable may depend on the driver */
+        dev->target = target_find(kind->target);
+    if (!dev->target) {
+        dev->drv->close(dev);
+        mem_free(dev);
+        return error_set(TW_E_DEVICE, "device '%s': this build has no code path for this machine",
+                         kind->spec);
     }
     link_device(dev);
     *out = dev;

@@ -44,6 +44,7 @@ static tw_status read_threads(const char *options, int *out)
 static tw_status host_open(tw_device *dev, const char *options)
 {
     TRY(read_threads(options, &dev->threads));
+    host_ask_for_tiles();
     host_processor_name(dev->name, sizeof dev->name);
     dev->l1_bytes = host_cache_bytes(1);
     dev->l2_bytes = host_cache_bytes(2);

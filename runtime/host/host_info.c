@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -108,4 +109,13 @@ size_t host_cache_bytes(int level)
     }
     long n = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
     return n > 0 ? (size_t)n : 0;
+}
+
+void host_ask_for_tiles(void)
+{
+#if defined(__x86_64__)
+    enum { ASK_PERMISSION = 0x1023, TILE_DATA = 18 };
+
+    syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA);
+#endif
 }

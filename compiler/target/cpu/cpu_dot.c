@@ -95,7 +95,7 @@ static int steps_of(int64_t n)
 void cpu_emit_dot(cpu_emit *e, const cpu_nest *n, const cpu_at *at, int mr, int nr)
 {
     const ir_op *dot = n->dot;
-    bool pairs = cpu_dot_of_pairs(e->plan, dot);
+    bool pairs = cpu_dot_kind(e->plan, dot) == CPU_DOT_PAIRS;
     int64_t depth = ir_type_of(e->fn, dot->args[0]).shape[1];
     int wide = pairs ? 2 : 1, steps = steps_of(depth / wide);
     block b = {.e = e, .dot = dot, .at = at, .mr = mr, .nr = nr};

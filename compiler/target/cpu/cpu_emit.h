@@ -4,7 +4,7 @@
  *
  *   cpu_emit.c    the function: arguments, steps, control
  *   cpu_loop.c    loops; cpu_nests.c: those of a nest, reductions
- *   cpu_dot.c     the register block of a dot; cpu_pairs.c: pairs of bf16
+ *   cpu_dot.c     the register block of a dot; cpu_pairs.c, cpu_tiles.c: of bf16
  *   cpu_eval.c    elements of virtual tiles; buffers
  *   cpu_access.c  elements of tensors; cpu_atomic.c: read and written at once
  *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
@@ -82,8 +82,9 @@ typedef struct cpu_emit {
     /* the block of rows that a transposing nest works on */
     LLVMValueRef block_base;
     int64_t block_off;
-    int block_rows; /* 0: none */
-    LLVMValueRef room[4]; /* of cpu_atomic.c; NULL until used */
+    int block_rows;           /* 0: none */
+    LLVMValueRef tile_memory; /* of emulated tiles; NULL until used */
+    LLVMValueRef room[4];     /* of cpu_atomic.c; NULL until used */
 } cpu_emit;
 
 /* ---- cpu_emit.c ---- */
@@ -119,6 +120,18 @@ void cpu_emit_nest(cpu_emit *e, const cpu_nest *n);
 /* The nest's dot for mr rows of nr vectors; at: of each, the vectors of a row next to each other.
  * Its elements are remembered. */
 void cpu_emit_dot(cpu_emit *e, const cpu_nest *n, const cpu_at *at, int mr, int nr);
+
+/* ---- cpu_tiles.c ---- */
+/* Where tiles put f32, rows next to each other; stride in elements. */
+typedef struct cpu_stage {
+    LLVMValueRef p;
+    int64_t stride;
+} cpu_stage;
+bool cpu_dot_starts_at_zero(const cpu_emit *e, const ir_op *dot);
+/* The nest's dot for up to 32 rows of up to 2 vectors from `at` on, into stage, which holds what
+ * they start from unless that is zero. */
+void cpu_emit_tiles(cpu_emit *e, const cpu_nest *n, const cpu_at *at, int rows, int nr,
+                    cpu_stage stage);
 
 /* ---- cpu_pairs.c: i32 words that hold two elements of bf16, the first in the low half ---- */
 /* Elements `at` and the next ones along the pairs' dimension of a dot's operand. */

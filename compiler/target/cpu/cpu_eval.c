@@ -503,7 +503,8 @@ cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at)
     if (value->place == CPU_VIRTUAL) {
         got = eval_op(e, ir_def(e->fn, v), at);
     } else {
-        ICHECK(value->buf && !value->pairs, "a tile that another step reads has a buffer");
+        ICHECK(value->buf && !value->pairs && !value->narrow,
+               "a tile that another step reads has a buffer");
         got = load_buf(e, v, &e->plan->bufs.at[cpu_buf_root(e->plan, value->buf)], at);
     }
     cpu_remember(e, v, at, got);

@@ -3,6 +3,13 @@
 /* What the code generator knows about an instruction set: the family's own part of a target. */
 #include <stdbool.h>
 
+/* Registers of 16 rows of 64 bytes, and the instruction that multiplies them: see cpu_tiles.c. */
+enum cpu_tiles {
+    CPU_TILES_NONE,
+    CPU_TILES_AMX,
+    CPU_TILES_EMULATED /* the same code around loops in memory: for tests, on any machine */
+};
+
 typedef struct cpu_isa {
     const char *name;     /* what code is compiled for, as part of keys */
     const char *cpu;      /* LLVM's name of the least processor that can run the code */
@@ -12,7 +19,14 @@ typedef struct cpu_isa {
     bool avx512;
     bool fma;        /* a fused multiply-add in one instruction */
     bool f16c;       /* between f16 and f32 in one instruction */
-    bool bf16_pairs; /* adds the products of two pairs of bf16 to f32 in one instruction */
+    bool bf16_pairs; /* adds the products of two pairs of bf16 to f32 in one instruction, fast */
+    bool bf16_round; /* rounds two vectors of f32 to one of bf16 in one instruction */
+    enum cpu_tiles tiles;
 } cpu_isa;
+
+#if defined(__x86_64__)
+/* cpu-amx with emulated tiles: for tests, in no list of targets. */
+extern const struct target cpu_amx_emulated;
+#endif
 
 #endif

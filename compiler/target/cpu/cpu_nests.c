@@ -332,12 +332,33 @@ static void flush(cpu_nesting *s, const pending *p, uint32_t n, const cpu_at *at
     }
 }
 
-static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
+/* Where vector u of the units lies in the stage. */
+static LLVMValueRef stage_place(cpu_nesting *s, int u, int nr)
 {
     cpu_emit *e = s->e;
-    cpu_at *at = ARENA_ARRAY(e->a, cpu_at, (size_t)(mr * nr));
-    pending *p = ARENA_ARRAY(e->a, pending, s->n->items.n);
-    uint32_t np = 0;
+    cpu_term t = {s->stage_row, ll_i64(e->cx, s->stage.stride)};
+    int64_t lane = (int64_t)(u % nr) * e->isa->lanes;
+
+    t.i.off += u / nr;
+    LLVMValueRef p = cpu_address(e, e->cx->f32, s->stage.p, &t, 1, e->depth);
+    return ll_gep(e->cx, e->cx->f32, p, ll_i64(e->cx, lane));
+}
+
+static void remember_tiles(cpu_nesting *s, const cpu_at *at, int mr, int nr)
+{
+    cpu_emit *e = s->e;
+    LLVMTypeRef type = ll_type(e->cx, DT_F32, e->isa->lanes);
+
+    for (int u = 0; u < mr * nr; u++) {
+        LLVMValueRef v = ll_load(e->cx, type, stage_place(s, u, nr), 64);
+        cpu_remember(e, s->n->dot->res, &at[u], (cpu_got){v, e->depth});
+    }
+}
+
+/* The indices of mr rows of nr vectors. */
+static cpu_at *units_at(cpu_nesting *s, int mr, int nr, cpu_index row)
+{
+    cpu_at *at = ARENA_ARRAY(s->e->a, cpu_at, (size_t)(mr * nr));
 
     for (int u = 0; u < mr * nr; u++) {
         at[u] = cpu_vector_at(s, u % nr);
@@ -346,10 +367,22 @@ static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
             at[u].i[s->n->inner].off += u / nr;
         }
     }
+    return at;
+}
+
+static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
+{
+    cpu_emit *e = s->e;
+    cpu_at *at = units_at(s, mr, nr, row);
+    pending *p = ARENA_ARRAY(e->a, pending, s->n->items.n);
+    uint32_t np = 0;
+
     e->block_base = row.base;
     e->block_off = row.off;
     e->block_rows = s->n->blocks ? mr : 0;
-    if (s->n->dot)
+    if (s->n->dot && cpu_dot_kind(e->plan, s->n->dot) == CPU_DOT_TILES)
+        remember_tiles(s, at, mr, nr);
+    else if (s->n->dot)
         cpu_emit_dot(e, s->n, at, mr, nr);
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         const cpu_item *item = &s->n->items.at[i];
@@ -374,6 +407,85 @@ static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
     e->block_rows = 0;
 }
 
+/* ---- dots of tiles --------------------------------------------------------------------------- */
+
+static cpu_index index_sum(cpu_emit *e, cpu_index x, cpu_index y)
+{
+    if (!x.base || !y.base)
+        return (cpu_index){x.base ? x.base : y.base, x.off + y.off, x.base ? x.depth : y.depth};
+    int depth = x.depth > y.depth ? x.depth : y.depth;
+    return (cpu_index){cpu_add(e, x.base, y.base, depth), x.off + y.off, depth};
+}
+
+/* What the dot starts from. */
+static void start_units(cpu_nesting *s, int mr, int nr, cpu_index row)
+{
+    cpu_emit *e = s->e;
+    const cpu_at *at = units_at(s, mr, nr, row);
+
+    for (int u = 0; u < mr * nr; u++) {
+        LLVMValueRef v = cpu_vector(e, cpu_eval(e, s->n->dot->args[2], &at[u]));
+        ll_store(e->cx, v, stage_place(s, u, nr), 64);
+    }
+}
+
+/* All units of `rows` rows from row on, which stand in the stage. */
+static void each_unit(cpu_nesting *s, int nr, cpu_index row, int rows,
+                      void (*fn)(cpu_nesting *s, int mr, int nr, cpu_index row))
+{
+    int mr = s->n->mr < rows ? s->n->mr : rows, whole = rows / mr * mr;
+    int carried = fn == emit_units ? s->ncarried : 0;
+    cpu_loop l;
+
+    s->stage_row = cpu_loop_open(s->e, &l, whole, mr, s->carried, carried);
+    fn(s, mr, nr, index_sum(s->e, row, s->stage_row));
+    cpu_loop_close(s->e, &l, s->carried);
+    s->stage_row = (cpu_index){.off = whole};
+    if (rows > whole)
+        fn(s, rows - whole, nr, index_sum(s->e, row, s->stage_row));
+}
+
+/* Results of a dot alone in its nest are summed where they stay: what it starts from is read at the
+ * same places first. */
+static void emit_tile_rows(cpu_nesting *s, int nr, cpu_index row, int rows)
+{
+    cpu_emit *e = s->e;
+    uint32_t buf = s->n->items.n == 1 ? e->plan->value.at[s->n->dot->res].buf : 0;
+    cpu_at at = s->at;
+
+    at.i[s->n->inner] = row;
+    if (buf) {
+        const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
+        s->stage = (cpu_stage){cpu_buf_address(e, b, &at, e->depth), b->stride[s->n->inner]};
+    } else {
+        LLVMValueRef p = ll_gep(e->cx, e->cx->i8, e->arg_scratch, ll_i64(e->cx, e->plan->stage));
+        s->stage = (cpu_stage){p, (int64_t)nr * e->isa->lanes};
+    }
+    if (!cpu_dot_starts_at_zero(e, s->n->dot))
+        each_unit(s, nr, row, rows, start_units);
+    cpu_emit_tiles(e, s->n, &at, rows, nr, s->stage);
+    if (!buf)
+        each_unit(s, nr, row, rows, emit_units);
+}
+
+static void emit_tile_group(cpu_nesting *s, int nr)
+{
+    cpu_emit *e = s->e;
+    int rows = s->n->space.shape[s->n->inner], most = 2 * CPU_TILE_ROWS;
+    int whole = rows / most * most;
+    cpu_loop l;
+
+    reductions_begin(s, nr);
+    if (whole) {
+        cpu_index row = cpu_loop_open(e, &l, whole, most, s->carried, s->ncarried);
+        emit_tile_rows(s, nr, row, most);
+        cpu_loop_close(e, &l, s->carried);
+    }
+    if (rows > whole)
+        emit_tile_rows(s, nr, (cpu_index){.off = whole}, rows - whole);
+    finish_reductions(s);
+}
+
 /* ---- the loops of a nest --------------------------------------------------------------------- */
 
 /* Rows of a dot's block when only nr vectors are left: enough to keep the multipliers busy. */
@@ -396,6 +508,10 @@ static void emit_group(cpu_nesting *s, int nr)
 
     if (s->n->horizontal) { /* the rows are outside, and their indices in s->at */
         emit_units(s, 1, nr, inner >= 0 ? s->at.i[inner] : (cpu_index){0});
+        return;
+    }
+    if (s->n->dot && cpu_dot_kind(e->plan, s->n->dot) == CPU_DOT_TILES) {
+        emit_tile_group(s, nr);
         return;
     }
     reductions_begin(s, nr);

@@ -11,7 +11,9 @@ typedef struct cpu_nesting {
     /* running values of the reductions: for each, nr vectors, then nr NaN masks if it has them */
     LLVMValueRef carried[CPU_MAX_CARRIED];
     int ncarried;
-    int nr; /* vectors that have running values */
+    int nr;              /* vectors that have running values */
+    cpu_stage stage;     /* of a dot of tiles: the results of 32 rows, */
+    cpu_index stage_row; /* and of which of them the units are */
 } cpu_nesting;
 
 /* ---- cpu_nests.c ---- */

@@ -225,9 +225,10 @@ static double dot_price(const orient *o, const ir_op *op)
     int lane = dim[vector]; /* the first factor's rows, the second's columns */
     const ir_op *def = ir_def(o->p->fn, v);
     ir_type t = type_of(o, v), res = type_of(o, op->res);
-    int at_once = cpu_dot_of_pairs(o->p, op) ? 2 : 1;
-    double price =
-        vectors(o, res, lane_of(o, op->res)) * type_of(o, op->args[0]).shape[1] / at_once;
+    static const int at_once[] = {
+        [CPU_DOT_ELEMENTS] = 1, [CPU_DOT_PAIRS] = 2, [CPU_DOT_TILES] = 16};
+    double price = vectors(o, res, lane_of(o, op->res)) * type_of(o, op->args[0]).shape[1] /
+                   at_once[cpu_dot_kind(o->p, op)];
 
     if (def && def->code == OP_LOAD)
         price += access_price(o, def, t, lane) + vectors(o, t, lane);

@@ -67,7 +67,15 @@ void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef l
 {
     const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
     LLVMValueRef p = cpu_buf_address(e, b, at, e->depth);
-    LLVMValueRef both = exact ? join_exact(e, low, high) : join_rounded(e, low, high);
+    LLVMValueRef both;
+
+    if (exact) {
+        both = join_exact(e, low, high);
+    } else if (e->isa->bf16_round) {
+        both = join_rounded(e, low, high);
+    } else {
+        both = join_exact(e, cpu_round(e, DT_BF16, low), cpu_round(e, DT_BF16, high));
+    }
 
     ICHECK(b->pairs && at->lane == b->lane, "vectors of pairs");
     ll_store(e->cx, both, p, 4 * (unsigned)e->isa->lanes);

@@ -4,8 +4,8 @@
  * times, what a loop carries on, or when it is dear and used twice or in a deeper loop. Everything
  * else is virtual: aranges, masks, broadcasts, casts cost no memory. A load that dots only read one
  * element at a time is direct: it stays in the tensor; floats of 16 bits are converted first, by an
- * item. Where the machine multiplies pairs of bf16, operands of their dots are stored in pairs, or
- * read in place when the tensor's order is that.
+ * item. Where the machine multiplies pairs or tiles of bf16, operands of their dots are stored as
+ * it wants them, or read in place when the tensor's order is that.
  */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
@@ -93,18 +93,29 @@ static bool only_vectors(const place *c, ir_val v, int lane)
     return true;
 }
 
-/* Gives the dot a copy of base, turned as the operand is, with lanes along base's dimension lane,
- * in pairs along its dimension pairs - 1. */
-static void turn_operand(place *c, ir_op *dot, int arg, ir_val base, const int *dim, int lane,
-                         int pairs)
+/* How an operand of a dot is kept; see cpu_value. */
+typedef struct form {
+    int lane, pairs;
+    bool narrow;
+} form;
+
+static void set_form(cpu_value *v, form f)
+{
+    v->place = CPU_ITEM;
+    v->lane = (uint8_t)f.lane;
+    v->pairs = (uint8_t)f.pairs;
+    v->narrow = f.narrow;
+}
+
+/* Gives the dot a copy of base in that form, turned as the operand is. */
+static void copy_operand(place *c, ir_op *dot, int arg, ir_val base, const int *dim, form f)
 {
     ir_op *def = ir_def(c->p->fn, base);
     ir_block *blk = ir_value_of(c->p->fn, base)->block;
     ir_op *before = def ? def->next : blk->first;
     ir_val copy = cpu_insert_copy(c->p, base, NULL, before);
 
-    value_of(c, copy)->lane = (uint8_t)lane;
-    value_of(c, copy)->pairs = (uint8_t)pairs;
+    set_form(value_of(c, copy), f);
     if (dim[0] == 1) {
         ir_builder b = ir_before(c->p->fn, dot);
         copy = ir_trans(&b, copy, (int[]){1, 0});
@@ -124,8 +135,8 @@ static void place_vector_operand(place *c, ir_op *dot)
 
     if (v->place == CPU_VIRTUAL && v->lane != lane && only_vectors(c, base, lane))
         v->lane = (uint8_t)lane;
-    if (v->lane != lane || v->pairs)
-        turn_operand(c, dot, arg, base, dim, lane, 0);
+    if (v->lane != lane || v->pairs || v->narrow)
+        copy_operand(c, dot, arg, base, dim, (form){.lane = lane});
     else if (v->place == CPU_VIRTUAL)
         v->place = CPU_ITEM;
 }
@@ -136,8 +147,8 @@ static void place_scalar_operand(place *c, ir_op *dot)
     ir_val base = cpu_strip(c->p, dot->args[arg], dim);
     cpu_value *v = value_of(c, base);
 
-    if (v->pairs || (v->direct && !cpu_may_be_direct(c->p, dot, arg, base, dim)))
-        turn_operand(c, dot, arg, base, dim, v->lane, 0);
+    if (v->pairs || v->narrow || (v->direct && !cpu_may_be_direct(c->p, dot, arg, base, dim)))
+        copy_operand(c, dot, arg, base, dim, (form){.lane = v->lane});
     else if (v->place != CPU_VIRTUAL)
         return;
     else if (cpu_may_be_direct(c->p, dot, arg, base, dim))
@@ -146,51 +157,66 @@ static void place_scalar_operand(place *c, ir_op *dot)
         v->place = CPU_ITEM;
 }
 
-/* Do only dots of pairs use v (through trans), with pairs across its dimension lane? */
-static bool only_in_pairs(const place *c, ir_val v, int lane)
+/* What a dot of pairs or tiles wants of v, which its operand arg is but for views. */
+static form form_wanted(const place *c, const ir_op *dot, int arg, const int *dim)
+{
+    bool tiles = cpu_dot_kind(c->p, dot) == CPU_DOT_TILES;
+
+    if (tiles && arg != cpu_dot_vector(c->p, dot))
+        return (form){.lane = dim[1 - arg], .narrow = true};
+    return (form){.lane = dim[arg], .pairs = 1 + dim[1 - arg]};
+}
+
+static bool same_form(form x, form y)
+{
+    return x.lane == y.lane && x.pairs == y.pairs && x.narrow == y.narrow;
+}
+
+/* Do only dots use v, a view of what dim tells (see cpu_strip), and want that in this form? */
+static bool only_in_form(const place *c, ir_val v, const int *dim, form f)
 {
     const cpu_uses *uses = &value_of(c, v)->uses;
 
     for (uint32_t i = 0; i < uses->n; i++) {
         const ir_op *op = uses->at[i].op;
+        int arg = uses->at[i].arg;
         if (op->code == OP_TRANS) {
-            if (!only_in_pairs(c, op->res, op->attr[0].ints.at[0] == lane ? 0 : 1))
+            bool turned = op->attr[0].ints.at[0] == 1;
+            if (!only_in_form(c, op->res, (int[]){dim[turned], dim[!turned]}, f))
                 return false;
-        } else if (op->code != OP_DOT || uses->at[i].arg != lane || !cpu_dot_of_pairs(c->p, op)) {
+        } else if (op->code != OP_DOT || arg > 1 || cpu_dot_kind(c->p, op) == CPU_DOT_ELEMENTS ||
+                   !same_form(form_wanted(c, op, arg, dim), f)) {
             return false;
         }
     }
     return true;
 }
 
-/* An operand of a dot of pairs: read in place, or stored in pairs, by its own item if that has no
- * other use. */
-static void place_in_pairs(place *c, ir_op *dot, int arg)
+/* An operand of a dot of pairs or tiles: read in place, or stored in that form, by its own item if
+ * that has no other use. */
+static void place_in_form(place *c, ir_op *dot, int arg)
 {
     int dim[TILE_MAX_RANK];
     ir_val base = cpu_strip(c->p, dot->args[arg], dim);
-    int lane = dim[arg], pairs = 1 + dim[1 - arg];
+    form f = form_wanted(c, dot, arg, dim);
     cpu_value *v = value_of(c, base);
 
-    if (v->pairs == pairs)
+    if (v->place == CPU_ITEM && same_form((form){v->lane, v->pairs, v->narrow}, f))
         return;
     if (v->place == CPU_VIRTUAL && arg != cpu_dot_vector(c->p, dot) &&
-        cpu_may_be_direct(c->p, dot, arg, base, dim)) {
+        cpu_may_be_direct(c->p, dot, arg, base, dim))
         v->direct = true;
-    } else if (v->place == CPU_VIRTUAL && !v->direct && only_in_pairs(c, base, lane)) {
-        v->place = CPU_ITEM;
-        v->lane = (uint8_t)lane;
-        v->pairs = (uint8_t)pairs;
-    } else {
-        turn_operand(c, dot, arg, base, dim, lane, pairs);
-    }
+    else if (v->place == CPU_VIRTUAL && !v->direct && only_in_form(c, base, (int[]){0, 1}, f))
+        set_form(v, f);
+    else
+        copy_operand(c, dot, arg, base, dim, f);
 }
 
 static void place_operands(place *c, ir_op *dot)
 {
-    if (cpu_dot_of_pairs(c->p, dot)) {
-        place_in_pairs(c, dot, cpu_dot_vector(c->p, dot));
-        place_in_pairs(c, dot, 1 - cpu_dot_vector(c->p, dot));
+    if (cpu_dot_kind(c->p, dot) != CPU_DOT_ELEMENTS) {
+        place_in_form(c, dot, cpu_dot_vector(c->p, dot));
+        place_in_form(c, dot, 1 - cpu_dot_vector(c->p, dot));
     } else {
         place_vector_operand(c, dot);
         place_scalar_operand(c, dot);

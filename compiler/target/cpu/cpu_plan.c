@@ -114,11 +114,15 @@ int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op)
     return n;
 }
 
-bool cpu_dot_of_pairs(const cpu_plan *p, const ir_op *dot)
+enum cpu_dot_kind cpu_dot_kind(const cpu_plan *p, const ir_op *dot)
 {
     ir_type t = ir_type_of(p->fn, dot->args[0]);
 
-    return p->isa->bf16_pairs && t.dtype == DT_BF16 && t.shape[1] % 2 == 0;
+    if (t.dtype != DT_BF16 || t.shape[1] % 2)
+        return CPU_DOT_ELEMENTS;
+    if (p->isa->tiles != CPU_TILES_NONE)
+        return CPU_DOT_TILES;
+    return p->isa->bf16_pairs ? CPU_DOT_PAIRS : CPU_DOT_ELEMENTS;
 }
 
 bool cpu_may_be_direct(const cpu_plan *p, const ir_op *dot, int arg, ir_val v, const int *dim)
@@ -128,7 +132,7 @@ bool cpu_may_be_direct(const cpu_plan *p, const ir_op *dot, int arg, ir_val v, c
 
     if (!def || def->code != OP_LOAD)
         return false;
-    if (cpu_dot_of_pairs(p, dot)) {
+    if (cpu_dot_kind(p, dot) != CPU_DOT_ELEMENTS) {
         if (cpu_contiguous_dim(p, def) != dim[1 - arg])
             return false;
     } else if (cpu_held(t) != t) {

@@ -58,7 +58,8 @@ typedef VEC(cpu_use) cpu_uses;
 typedef struct cpu_value {
     uint8_t place;       /* enum cpu_place */
     uint8_t lane;        /* dimension in the lanes; 0 for scalars */
-    uint8_t pairs;       /* of an item: see cpu_buf; only dots of pairs read it then */
+    uint8_t pairs;       /* of an item: see cpu_buf; only dots of pairs or tiles read it then */
+    bool narrow;         /* of an item: 16 bits an element; only dots of tiles read it then */
     bool direct;         /* a load that dots read in place as their scalar operand */
     uint32_t buf;        /* 0 = none (yet) */
     uint32_t direct_buf; /* zero-filled copy of a direct load's block when it is ragged */
@@ -147,10 +148,12 @@ typedef struct cpu_plan {
     cpu_block *body;
     cpu_seen *seen;
     int64_t scratch_bytes;
+    int64_t stage; /* offset of CPU_STAGE_BYTES for results of tiles; -1: no dot needs them */
 } cpu_plan;
 
 /* All of it. TW_E_LIMIT when the tiles of one program do not fit CPU_MAX_SCRATCH. */
 #define CPU_MAX_SCRATCH (256ll << 20)
+enum { CPU_TILE_ROWS = 16, CPU_STAGE_BYTES = 4 * CPU_TILE_ROWS * CPU_TILE_ROWS * 4 };
 cpu_plan *cpu_plan_new(arena *a, ir_fn *fn, const cpu_isa *isa);
 
 /* ---- the parts, in order ---- */
@@ -179,11 +182,12 @@ int cpu_view_dim(const ir_op *op, int d);
 bool cpu_is_gathered(const ir_fn *fn, const ir_op *op, int d);
 /* The tile dimension whose elements lie next to each other in the tensor; -1 when unknown. */
 int cpu_contiguous_dim(const cpu_plan *p, const ir_op *op);
-/* Could the dot read v, which operand arg of it is but for views, one element at a time (one pair,
- * for a dot of pairs) where it lies? dim: from cpu_strip. */
+/* Could the dot read v, which operand arg of it is but for views, one element (pair, tile) at a
+ * time where it lies? dim: from cpu_strip. */
 bool cpu_may_be_direct(const cpu_plan *p, const ir_op *dot, int arg, ir_val v, const int *dim);
-/* Does it multiply pairs of bf16? */
-bool cpu_dot_of_pairs(const cpu_plan *p, const ir_op *dot);
+/* What a dot multiplies at once: elements, pairs of bf16, or tiles of 16 x 32 and 32 x 16 bf16. */
+enum cpu_dot_kind { CPU_DOT_ELEMENTS, CPU_DOT_PAIRS, CPU_DOT_TILES };
+enum cpu_dot_kind cpu_dot_kind(const cpu_plan *p, const ir_op *dot);
 /* Operand number of a dot's vector operand: 0 when the result's rows lie in the lanes, else 1. */
 int cpu_dot_vector(const cpu_plan *p, const ir_op *dot);
 

@@ -7,6 +7,7 @@
  * dead by then, else copied at the end. */
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/target/cpu/cpu_plan.h"
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +77,8 @@ static void read_buf(scratch *c, ir_val v, cpu_block *at, int32_t t)
     ir_type type = ir_type_of(c->p->fn, v);
 
     if (!x->buf)
-        x->buf = x->pairs ? cpu_new_narrow(c->p, type, x->lane, x->pairs)
-                          : cpu_new_buf(c->p, type, x->lane);
+        x->buf = x->pairs || x->narrow ? cpu_new_narrow(c->p, type, x->lane, x->pairs)
+                                       : cpu_new_buf(c->p, type, x->lane);
     t = stretched(at, home_of(c, v), t);
     if (c->life[v].last < t)
         c->life[v].last = t;
@@ -441,6 +442,17 @@ static void assign_offsets(cpu_plan *p)
     }
 }
 
+/* One place serves all: results of tiles are read before the next dot begins. */
+static void stage_tiles(ir_op *op, void *arg)
+{
+    cpu_plan *p = arg;
+
+    if (op->code != OP_DOT || cpu_dot_kind(p, op) != CPU_DOT_TILES || p->stage >= 0)
+        return;
+    p->stage = (p->scratch_bytes + 63) & ~63ll;
+    p->scratch_bytes = p->stage + CPU_STAGE_BYTES;
+}
+
 void cpu_scratch(cpu_plan *p)
 {
     scratch c = {.p = p};
@@ -453,4 +465,6 @@ void cpu_scratch(cpu_plan *p)
     each_control(&c, p->body, merge_handing);
     each_control(&c, p->body, copy_handing);
     assign_offsets(p);
+    p->stage = -1;
+    ir_walk(p->fn->body, stage_tiles, p);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 /* ---- what this version cannot do ------------------------------------------------------------- */
@@ -201,17 +203,17 @@ static const sched_param schedule[] = {
 };
 
 #define CPU_TARGET(id, text, about, isa_data, usable_fn)                                           \
-    static const target id = {.name = text,                                                        \
-                              .family = "cpu",                                                     \
-                              .help = about,                                                       \
-                              .sched = schedule,                                                   \
-                              .nsched = sizeof schedule / sizeof *schedule,                        \
-                              .emits = stages,                                                     \
-                              .data = isa_data,                                                    \
-                              .usable = usable_fn,                                                 \
-                              .features = features_of,                                             \
-                              .compile = cpu_compile,                                              \
-                              .emit = cpu_emit_stage}
+    const target id = {.name = text,                                                               \
+                       .family = "cpu",                                                            \
+                       .help = about,                                                              \
+                       .sched = schedule,                                                          \
+                       .nsched = sizeof schedule / sizeof *schedule,                               \
+                       .emits = stages,                                                            \
+                       .data = isa_data,                                                           \
+                       .usable = usable_fn,                                                        \
+                       .features = features_of,                                                    \
+                       .compile = cpu_compile,                                                     \
+                       .emit = cpu_emit_stage}
 
 #if defined(__x86_64__)
 /* Clang's builtin does not know this name. Who asks has made sure of AVX. */
@@ -236,6 +238,36 @@ static bool has_avx512(const target *t)
 static bool has_avx512_bf16(const target *t)
 {
     return has_avx512(t) && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
+}
+
+/* What AMX's first palette is everywhere so far: 8 tiles of 16 rows of 64 bytes. */
+static bool has_tiles(void)
+{
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
+        return false; /* AMX-BF16, AMX-TILE */
+    return __get_cpuid_count(0x1d, 1, &a, &b, &c, &d) && a >> 16 >= 1024 && b >> 16 >= 8 &&
+           (b & 0xffff) >= 64 && (c & 0xffff) >= 16;
+}
+
+/* Does the kernel keep tiles, and may this process use them? The runtime asks for that when it
+ * opens a device; without it the first tile instruction is an illegal one. */
+static bool may_use_tiles(void)
+{
+    enum { GET_PERMISSION = 0x1022, TILE_CONFIG = 17, TILE_DATA = 18 };
+    unsigned low, high;
+    uint64_t mask = 0;
+
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if (!(low >> TILE_CONFIG & 1) || !(low >> TILE_DATA & 1))
+        return false;
+    return syscall(SYS_arch_prctl, GET_PERMISSION, &mask) == 0 && (mask >> TILE_DATA & 1);
+}
+
+static bool has_amx(const target *t)
+{
+    return has_avx512(t) && __builtin_cpu_supports("avx512bf16") && has_tiles() && may_use_tiles();
 }
 
 static bool has_avx2(const target *t)
@@ -270,7 +302,30 @@ static const cpu_isa avx512_bf16 = {.name = "x86-64-v4+avx512bf16",
                                     .avx512 = true,
                                     .fma = true,
                                     .f16c = true,
-                                    .bf16_pairs = true};
+                                    .bf16_pairs = true,
+                                    .bf16_round = true};
+/* vdpbf16ps has half the rate of fma where there is AMX: what is no dot of tiles is converted. */
+static const cpu_isa amx = {.name = "x86-64-v4+avx512bf16+amx-bf16",
+                            .cpu = "x86-64-v4",
+                            .features = "+avx512bf16,+amx-tile,+amx-bf16",
+                            .lanes = 16,
+                            .mr = 4,
+                            .nr = 4,
+                            .avx512 = true,
+                            .fma = true,
+                            .f16c = true,
+                            .bf16_round = true,
+                            .tiles = CPU_TILES_AMX};
+/* For tests: the code of amx around AVX2. */
+static const cpu_isa emulated = {.name = "x86-64-v3, tiles emulated",
+                                 .cpu = "x86-64-v3",
+                                 .features = "",
+                                 .lanes = 16,
+                                 .mr = 2,
+                                 .nr = 2,
+                                 .fma = true,
+                                 .f16c = true,
+                                 .tiles = CPU_TILES_EMULATED};
 static const cpu_isa avx2 = {.name = "x86-64-v3",
                              .cpu = "x86-64-v3",
                              .features = "",
@@ -282,13 +337,19 @@ static const cpu_isa avx2 = {.name = "x86-64-v3",
 static const cpu_isa generic = {
     .name = "x86-64-v2", .cpu = "x86-64-v2", .features = "", .lanes = 4, .mr = 4, .nr = 2};
 
-CPU_TARGET(cpu_avx512_bf16, "cpu-avx512-bf16", "AVX-512 that multiplies pairs of bf16 at full rate",
-           &avx512_bf16, has_avx512_bf16);
-CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
-CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
-CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_sse42);
+static CPU_TARGET(cpu_amx, "cpu-amx", "AVX-512 and AMX with BF16", &amx, has_amx);
+static CPU_TARGET(cpu_avx512_bf16, "cpu-avx512-bf16",
+                  "AVX-512 that multiplies pairs of bf16 at full rate", &avx512_bf16,
+                  has_avx512_bf16);
+static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
+static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
+static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_sse42);
 
-const target *const cpu_targets[] = {&cpu_avx512_bf16, &cpu_avx512, &cpu_avx2, &cpu_generic, NULL};
+CPU_TARGET(cpu_amx_emulated, "cpu-amx-emulated", "cpu-amx without its registers", &emulated,
+           has_avx2);
+
+const target *const cpu_targets[] = {&cpu_amx,  &cpu_avx512_bf16, &cpu_avx512,
+                                     &cpu_avx2, &cpu_generic,     NULL};
 #else
 static bool always(const target *t)
 {
@@ -299,8 +360,8 @@ static bool always(const target *t)
 static const cpu_isa generic = {
     .name = "generic", .cpu = "generic", .features = "", .lanes = 4, .mr = 6, .nr = 4, .fma = true};
 
-CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
-           &generic, always);
+static CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
+                  &generic, always);
 
 const target *const cpu_targets[] = {&cpu_generic, NULL};
 #endif

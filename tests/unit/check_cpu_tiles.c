@@ -1,0 +1,361 @@
+/* Dots in tiles: their numbers with emulated tiles, on any machine, against the interpreter; and
+ * what LLVM makes of the real ones. */
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/target/cpu/cpu_isa.h"
+#include "compiler/target/target.h"
+#include "dsl/dsl.h"
+#include "tests/support/cpu_rig.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+static arena memory;
+static intern names;
+static diag_list diags;
+static dsl_unit *unit;
+
+static void setup(void)
+{
+    arena_init(&memory);
+    intern_init(&names, &memory);
+    diag_init(&diags, &memory);
+    unit = NULL;
+}
+
+static void teardown(void)
+{
+    dsl_unit_destroy(unit);
+    arena_release(&memory);
+    ck_assert_int_eq(mem_live(), 0);
+}
+
+static const char *read_kernel(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = arena_alloc(&memory, 1 << 16);
+
+    ck_assert_msg(f != NULL, "%s", path);
+    size_t n = fread(text, 1, (1 << 16) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    return text;
+}
+
+static ir_module *lower(const char *text, const ir_binding *b, uint32_t n)
+{
+    ir_module *m;
+
+    dsl_unit_destroy(unit);
+    unit = NULL;
+    ck_assert_int_eq(dsl_load("test", text, strlen(text), &diags, &unit), TW_OK);
+    const kernel_source *k = dsl_kernel(unit, 0);
+    ir_binding all[16];
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = b[i];
+    for (uint32_t i = 0; i < k->sig.nconsts; i++) { /* functions take their defaults */
+        const sig_const *c = &k->sig.cons[i];
+        if (c->kind == BIND_FN)
+            all[n++] = (ir_binding){c->name, BIND_FN, c->default_value};
+    }
+    ck_assert_int_eq(k->lower(k, &memory, &names, all, n, "cpu-amx", &diags, &m), TW_OK);
+    for (uint32_t i = 0; i < m->kernel->params.n; i++) {
+        ir_param *p = &m->kernel->params.at[i];
+        p->unit_inner = p->kind == PARAM_TENSOR;
+    }
+    ck_assert_int_eq(pipeline_run(m, &diags, NULL), TW_OK);
+    return m;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+typedef struct extent {
+    const char *name;
+    int64_t n;
+} extent;
+
+enum { MOST_PARAMS = 24 };
+
+/* A launch of m, twice: what the interpreter is to write, and the machine code. */
+typedef struct pair {
+    const ir_module *m;
+    size_t bytes[MOST_PARAMS];
+    interp_arg want[MOST_PARAMS], got[MOST_PARAMS];
+} pair;
+
+static int64_t extent_of(const ir_fn *fn, int dim, const extent *e)
+{
+    if (fn->dims.at[dim].is_const)
+        return fn->dims.at[dim].value;
+    while (strcmp(e->name, fn->dims.at[dim].name) != 0)
+        e++;
+    return e->n;
+}
+
+static uint64_t random_state;
+
+/* Whole numbers of -3 .. 3, or normal-like fractions in sixteenths. */
+static double random_number(bool whole)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    int v = (int)(random_state >> 33) % 7 - 3;
+    int w = (int)(random_state >> 40) % 33 - 16;
+
+    return whole ? v : v * 0.5 + w / 16.0;
+}
+
+static void put_element(enum dtype t, char *at, double x)
+{
+    float f = (float)x;
+    uint32_t u;
+
+    memcpy(&u, &f, sizeof u);
+    if (t == DT_F32) {
+        memcpy(at, &f, sizeof f);
+    } else {
+        uint16_t half = (uint16_t)(u >> 16);
+        memcpy(at, &half, sizeof half);
+    }
+}
+
+static double get_element(enum dtype t, const char *at)
+{
+    uint16_t half;
+    uint32_t u;
+    float f;
+
+    memcpy(&half, at, sizeof half);
+    u = (uint32_t)half << 16;
+    memcpy(&f, t == DT_F32 ? (const void *)at : (const void *)&u, sizeof f);
+    return (double)f;
+}
+
+/* Tensors lie between pages that fault, and outputs hold garbage. */
+static void make_tensor(pair *p, uint32_t i, const extent *e, bool whole)
+{
+    const ir_param *param = &p->m->kernel->params.at[i];
+    enum dtype t = (enum dtype)param->type.dtype;
+    size_t element = (size_t)dtype_bytes(t);
+    int64_t n = 1;
+    interp_view v = {0};
+
+    for (int d = param->type.rank - 1; d >= 0; d--) {
+        v.extent[d] = extent_of(p->m->kernel, param->dim[d], e);
+        v.stride[d] = n;
+        n *= v.extent[d];
+    }
+    p->bytes[i] = (size_t)n * element;
+    p->want[i].view = p->got[i].view = v;
+    p->want[i].view.base = cpu_rig_alloc(p->bytes[i], false);
+    p->got[i].view.base = cpu_rig_alloc(p->bytes[i], false);
+    char *want = p->want[i].view.base, *got = p->got[i].view.base;
+    for (int64_t k = 0; k < n; k++)
+        put_element(t, want + (size_t)k * element,
+                    param->direction == DIR_IN ? random_number(whole) : 77.0);
+    memcpy(got, want, p->bytes[i]);
+}
+
+static void make_args(pair *p, const extent *e, bool whole)
+{
+    const ir_fn *fn = p->m->kernel;
+
+    ck_assert_uint_le(fn->params.n, MOST_PARAMS);
+    for (uint32_t i = 0; i < fn->params.n; i++) {
+        const ir_param *param = &fn->params.at[i];
+        if (param->kind == PARAM_TENSOR)
+            make_tensor(p, i, e, whole);
+        else if (param->kind == PARAM_DIM)
+            p->want[i].scalar.i = extent_of(fn, param->symbol, e);
+        else if (dtype_is_float((enum dtype)param->type.dtype))
+            p->want[i].scalar.f = 0.125;
+        else
+            p->want[i].scalar.i = 5; /* attention's offset */
+        if (param->kind != PARAM_TENSOR)
+            p->got[i] = p->want[i];
+    }
+}
+
+/* The largest difference, relative to the larger of the element and 1; frees the tensors. */
+static double worst(pair *p)
+{
+    double most = 0.0;
+
+    for (uint32_t i = 0; i < p->m->kernel->params.n; i++) {
+        const ir_param *param = &p->m->kernel->params.at[i];
+        enum dtype t = (enum dtype)param->type.dtype;
+        if (param->kind != PARAM_TENSOR)
+            continue;
+        for (size_t at = 0; at < p->bytes[i]; at += (size_t)dtype_bytes(t)) {
+            double x = get_element(t, (char *)p->got[i].view.base + at);
+            double y = get_element(t, (char *)p->want[i].view.base + at);
+            double error = fabs(x - y) / fmax(1.0, fabs(y));
+            if (x != y && !(error <= most))
+                most = isnan(error) ? HUGE_VAL : error;
+        }
+        cpu_rig_free(p->want[i].view.base, p->bytes[i], false);
+        cpu_rig_free(p->got[i].view.base, p->bytes[i], false);
+    }
+    return most;
+}
+
+static double run(const ir_module *m, const extent *e, const int64_t grid[3], bool whole)
+{
+    pair p = {.m = m};
+    interp_fault fault = {0};
+    int failed = 0;
+
+    random_state = 11;
+    make_args(&p, e, whole);
+    interp_launch l = {.arg = p.want, .grid = {grid[0], grid[1], grid[2]}};
+    ck_assert_int_eq(interp_run(interp_prepare(&memory, m), &l, 0, INT64_MAX, &fault), TW_OK);
+    tw_status st = cpu_rig_run(m, &cpu_amx_emulated, p.got, grid, &failed);
+    ck_assert_msg(st == TW_OK && failed == 0, "%s: %s", tw_status_name(st), tw_last_error()->text);
+    return worst(&p);
+}
+
+typedef struct attention {
+    int d, dv, block_m, block_n;
+    bool causal;
+} attention;
+static const attention attentions[] = {{64, 34, 40, 64, true}, {80, 48, 16, 18, false}};
+enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
+
+static ir_module *lower_attention(const attention *k)
+{
+    ir_binding b[] = {{"T", BIND_DTYPE, DT_BF16},        {"D", BIND_INT, k->d},
+                      {"DV", BIND_INT, k->dv},           {"CAUSAL", BIND_BOOL, k->causal},
+                      {"BLOCK_M", BIND_INT, k->block_m}, {"BLOCK_N", BIND_INT, k->block_n}};
+
+    return lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
+}
+
+static tw_status run_attention(void *arg)
+{
+    const attention *k = arg;
+    extent e[] = {{"B", 1}, {"H", 2}, {"HK", 1}, {"M", 75}, {"N", 83}};
+    int64_t grid[3] = {(75 + k->block_m - 1) / k->block_m, 2, 1};
+    double error = run(lower_attention(k), e, grid, false);
+
+    /* o is rounded to bf16 on both sides, and p before it: two units of 2^-8 */
+    ck_assert_msg(error <= 0x1p-7, "D %d: %g", k->d, error);
+    return TW_OK;
+}
+
+START_TEST(attention_in_tiles)
+{
+    attention k = attentions[_i];
+
+    ck_assert_int_eq(guard_run(run_attention, &k), TW_OK);
+}
+END_TEST
+
+/* Operands used along both dimensions, with other uses, and rounded on the way; sums are exact. */
+static const char several[] =
+    "kernel dots[TM: int, TK: int, TN: int](a: bf16[M, K], b: bf16[K, N], out c: f32[M, N],\n"
+    "    out d: f32[K, K], out e: f32[N, N], out f: f32[M, N], out g: bf16[K, N]) grid (1) {\n"
+    "    let x = load(a[0 :+ TM, 0 :+ TK]), y = load(b[0 :+ TK, 0 :+ TN]);\n"
+    "    let z = cast(cast(x, f32) * 257.0, bf16);\n"
+    "    var s = zeros(f32[TM, TN]);\n"
+    "    for i in range(0, 3, 1) s = dot(x, y, s);\n"
+    "    store(c[0 :+ TM, 0 :+ TN], s);\n"
+    "    store(d[0 :+ TK, 0 :+ TK], dot(trans(x), x));\n"
+    "    store(e[0 :+ TN, 0 :+ TN], dot(trans(y), y, 1.0));\n"
+    "    store(f[0 :+ TM, 0 :+ TN], maximum(dot(z, y), -100.0));\n"
+    "    store(g[0 :+ TK, 0 :+ TN], y + y);\n"
+    "}\n";
+
+typedef struct sizes {
+    int m, k, n, tile_m, tile_k, tile_n;
+} sizes;
+static const sizes products[] = {
+    {21, 31, 37, 24, 34, 40}, {70, 95, 50, 72, 96, 50}, {3, 2, 1, 4, 2, 2}};
+enum { PRODUCTS = sizeof products / sizeof *products };
+
+static tw_status run_product(void *arg)
+{
+    const sizes *k = arg;
+    ir_binding b[] = {
+        {"TM", BIND_INT, k->tile_m}, {"TK", BIND_INT, k->tile_k}, {"TN", BIND_INT, k->tile_n}};
+    extent e[] = {{"M", k->m}, {"K", k->k}, {"N", k->n}};
+    double error = run(lower(several, b, 3), e, (const int64_t[]){1, 1, 1}, true);
+
+    ck_assert_msg(error == 0.0, "%d x %d x %d: %g", k->m, k->k, k->n, error);
+    return TW_OK;
+}
+
+START_TEST(operands_in_tiles)
+{
+    sizes k = products[_i];
+
+    ck_assert_int_eq(guard_run(run_product, &k), TW_OK);
+}
+END_TEST
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (; (text = strstr(text, what)) != NULL; text++)
+        n++;
+    return n;
+}
+
+/* Calls of an intrinsic, without its declaration. */
+static int calls(const char *ll, const char *what)
+{
+    return count(ll, what) - 1;
+}
+
+static tw_status compile_attention(void *arg)
+{
+    const target *t = target_find("cpu-amx");
+    target_input in = {.module = lower_attention(arg), .diags = &diags};
+    const char *ll, *code;
+    size_t size;
+
+    ck_assert_ptr_nonnull(t);
+    ck_assert_int_eq(t->emit(t, &in, "ll", &memory, &ll, &size), TW_OK);
+    in.module = lower_attention(arg);
+    ck_assert_int_eq(t->emit(t, &in, "asm", &memory, &code, &size), TW_OK);
+    /* no tile is spilled, and the registers are configured once */
+    ck_assert_int_gt(calls(ll, "llvm.x86.tdpbf16ps.internal"), 0);
+    ck_assert_int_eq(count(code, "tdpbf16ps"), calls(ll, "llvm.x86.tdpbf16ps.internal"));
+    ck_assert_int_eq(count(code, "tileloadd"), calls(ll, "llvm.x86.tileloadd64.internal"));
+    ck_assert_int_eq(count(code, "tilestored"), calls(ll, "llvm.x86.tilestored64.internal"));
+    ck_assert_int_eq(count(code, "ldtilecfg"), 1);
+    ck_assert_int_eq(count(code, "call"), 0);
+    return TW_OK;
+}
+
+START_TEST(llvm_keeps_tiles_in_registers)
+{
+    attention k = {_i ? 64 : 128, _i ? 64 : 128, 64, 64, true};
+
+    ck_assert_int_eq(guard_run(compile_attention, &k), TW_OK);
+}
+END_TEST
+#endif
+
+Suite *test_suite(void);
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("dots in tiles");
+    TCase *t = tcase_create("tiles");
+
+#if defined(__x86_64__)
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
+    int emulated = cpu_amx_emulated.usable(&cpu_amx_emulated) ? 1 : 0;
+    tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
+    tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
+    tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, 2);
+#endif
+    suite_add_tcase(s, t);
+    return s;
+}
