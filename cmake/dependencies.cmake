@@ -95,7 +95,7 @@ target_include_directories(dep_llvm SYSTEM INTERFACE ${llvm_include})
 target_link_directories(dep_llvm INTERFACE ${llvm_libdir})
 if(TW_PORTABLE)
     # Of LLVM's own dependencies only these two are reached: Z3 and libxml2 serve parts not linked.
-    tw_llvm_config(llvm_libraries --link-static --libs native orcjit passes)
+    tw_llvm_config(llvm_libraries --link-static --libs native nvptx orcjit passes)
     tw_archive(z zlib1g-dev)
     tw_archive(zstd libzstd-dev)
     # LLVM is C++: its runtime goes in by name, so that everything is still linked as C.

@@ -30,6 +30,7 @@ set(TW_OUTSIDE_base dep_xxhash Threads::Threads m)
 set(TW_OUTSIDE_target dep_llvm)
 set(TW_OUTSIDE_target_llvm dep_llvm)
 set(TW_OUTSIDE_target_cpu dep_llvm)
+set(TW_OUTSIDE_target_nvptx dep_llvm)
 set(TW_OUTSIDE_store dep_sqlite dep_zstd)
 
 set(TW_MODULES "" CACHE INTERNAL "modules that have sources")

@@ -14,7 +14,8 @@ BASE = {"compiler/base"}
 IR = BASE | {"compiler/ir"}
 SCHEDULE = IR | {"compiler/passes", "compiler/schedule"}
 TARGET = SCHEDULE | {"compiler/target"}
-TARGETS = {"compiler/target/cpu", "compiler/target/interp", "compiler/target/llvm"}
+TARGETS = {"compiler/target/cpu", "compiler/target/interp", "compiler/target/llvm",
+           "compiler/target/nvptx"}
 STORE = TARGET | {"dsl", "store"} | TARGETS
 RUNTIME = STORE | {"runtime"}
 DRIVERS = {"runtime/cuda", "runtime/host", "runtime/interp", "runtime/null"}
@@ -29,6 +30,7 @@ MAY_INCLUDE = {
     "compiler/target/llvm": TARGET,
     "compiler/target/cpu": TARGET | {"compiler/target/llvm"},
     "compiler/target/interp": TARGET,
+    "compiler/target/nvptx": TARGET | {"compiler/target/llvm"},
     "dsl": IR,
     "store": BASE,  # knows nothing of kernels or devices but keys
     "runtime": RUNTIME | DRIVERS,

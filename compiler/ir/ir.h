@@ -55,7 +55,7 @@ static inline bool op_folds(enum ir_opcode code)
 }
 static inline bool op_is_atomic(enum ir_opcode code)
 {
-    return (op_info(code)->traits & OPT_READ) && (op_info(code)->traits & OPT_WRITE);
+    return code >= OP_ATOMIC_ADD && code <= OP_ATOMIC_CAS; /* copies read and write, too */
 }
 
 typedef uint32_t ir_val;

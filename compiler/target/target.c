@@ -7,23 +7,27 @@
 /* Raise it when the code that targets generate changes: artifacts of before are not used again. */
 enum { CODEGEN_REVISION = 1 };
 
-static size_t cpu_count(void)
+static size_t count(const target *const *list)
 {
     size_t n = 0;
 
-    while (cpu_targets[n])
+    while (list[n])
         n++;
     return n;
 }
 
 size_t target_count(void)
 {
-    return cpu_count() + 1;
+    return count(cpu_targets) + count(nvptx_targets) + 1;
 }
 
 const target *target_at(size_t i)
 {
-    return i < cpu_count() ? cpu_targets[i] : &interp_target;
+    size_t ncpu = count(cpu_targets), ngpu = count(nvptx_targets);
+
+    if (i < ncpu)
+        return cpu_targets[i];
+    return i - ncpu < ngpu ? nvptx_targets[i - ncpu] : &interp_target;
 }
 
 const target *target_find(const char *name)

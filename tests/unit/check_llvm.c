@@ -14,7 +14,7 @@ const char *__lsan_default_suppressions(void)
     return "leak:libLLVM";
 }
 
-static const llvm_machine plain = {"generic", ""};
+static const llvm_machine plain = {NULL, "generic", ""};
 
 typedef struct product {
     arena a;

@@ -57,7 +57,7 @@ typedef struct job {
 static tw_status generate(llvm_session *s, void *arg)
 {
     job *j = arg;
-    llvm_machine machine = {j->isa->cpu, j->isa->features};
+    llvm_machine machine = {NULL, j->isa->cpu, j->isa->features};
 
     llvm_session_target(s, &machine);
     j->e.cx = &s->cx;

@@ -11,12 +11,16 @@
 
 /* ---- once a process -------------------------------------------------------------------------- */
 
-static pthread_once_t native_once = PTHREAD_ONCE_INIT;
+static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
 static pthread_once_t names_once = PTHREAD_ONCE_INIT;
 static char host_cpu[64], version[32];
 
-static void initialize_native(void)
+static void initialize_targets(void)
 {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeAsmParser();
@@ -24,7 +28,7 @@ static void initialize_native(void)
 
 void llvm_initialize(void)
 {
-    pthread_once(&native_once, initialize_native);
+    pthread_once(&targets_once, initialize_targets);
 }
 
 static void read_names(void)
@@ -139,28 +143,43 @@ tw_status llvm_session_run(const char *module, tw_status (*fn)(llvm_session *s, 
     return st;
 }
 
+static LLVMTargetMachineRef machine_of(LLVMTargetRef target, const char *triple,
+                                       const llvm_machine *m)
+{
+    LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
+
+    LLVMTargetMachineOptionsSetCPU(options, m->cpu);
+    LLVMTargetMachineOptionsSetFeatures(options, m->features);
+    LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
+    LLVMTargetMachineOptionsSetRelocMode(options, m->triple ? LLVMRelocDefault : LLVMRelocPIC);
+    LLVMTargetMachineRef machine = LLVMCreateTargetMachineWithOptions(target, triple, options);
+    LLVMDisposeTargetMachineOptions(options);
+    return machine;
+}
+
+static void use_machine(llvm_session *s, const char *triple)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
+
+    LLVMSetModuleDataLayout(s->cx.module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(s->cx.module, triple);
+}
+
 void llvm_session_target(llvm_session *s, const llvm_machine *m)
 {
     LLVMTargetRef target;
-    char *triple = LLVMGetDefaultTargetTriple(), *why = NULL;
-    LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
+    char *host = LLVMGetDefaultTargetTriple(), *why = NULL;
+    const char *triple = m->triple ? m->triple : host;
 
     if (LLVMGetTargetFromTriple(triple, &target, &why)) {
         snprintf(s->problem, sizeof s->problem, "%s", why);
         LLVMDisposeMessage(why);
     } else {
-        LLVMTargetMachineOptionsSetCPU(options, m->cpu);
-        LLVMTargetMachineOptionsSetFeatures(options, m->features);
-        LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
-        LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
-        s->machine = LLVMCreateTargetMachineWithOptions(target, triple, options);
-        LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
-        LLVMSetModuleDataLayout(s->cx.module, layout);
-        LLVMDisposeTargetData(layout);
-        LLVMSetTarget(s->cx.module, triple);
+        s->machine = machine_of(target, triple, m);
+        use_machine(s, triple);
     }
-    LLVMDisposeTargetMachineOptions(options);
-    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(host);
     if (!s->machine)
         guard_throw(TW_E_INTERNAL);
 }

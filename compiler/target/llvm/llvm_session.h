@@ -27,6 +27,7 @@ tw_status llvm_session_run(const char *module, tw_status (*fn)(llvm_session *s, 
 
 /* Code is generated for this machine: LLVM's names. */
 typedef struct llvm_machine {
+    const char *triple;   /* NULL: this machine's */
     const char *cpu;
     const char *features; /* "+fma,..." or "" */
 } llvm_machine;
@@ -41,7 +42,7 @@ tw_status llvm_session_emit(llvm_session *s, enum llvm_output what, arena *a, co
 /* LLVM's name of the processor this runs on ("znver4"). Lives as long as the process. */
 const char *llvm_host_cpu(void);
 const char *llvm_version(void); /* "22.1.8", as linked */
-/* Makes LLVM's native target known, once. */
+/* Makes LLVM's native target and NVPTX known, once. */
 void llvm_initialize(void);
 
 #endif

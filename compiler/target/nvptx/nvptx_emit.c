@@ -1,0 +1,620 @@
+#include "compiler/target/nvptx/nvptx_emit.h"
+#include "compiler/base/check.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/error.h"
+#include "compiler/ir/irbuild.h"
+#include "compiler/ir/iredit.h"
+#include "compiler/target/llvm/llvm_ops.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { CALL_PTX_KERNEL = 71, SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+typedef struct usage {
+    const ir_fn *fn;
+    bool *value; /* by ir_val: an operand of something */
+    bool *dim;   /* by dimension: bounds are compared with it */
+    bool program, asserts;
+} usage;
+
+static const ir_param *view_of(const ir_fn *fn, ir_val view)
+{
+    const ir_value *v = ir_value_of(fn, view);
+
+    ICHECK(v->block == fn->body, "a view is a parameter");
+    return &fn->params.at[v->index];
+}
+
+static bool takes_view(const ir_op *op)
+{
+    return op->code == OP_LOAD || op->code == OP_STORE || op->code == OP_COPY_ASYNC ||
+           op_is_atomic((enum ir_opcode)op->code);
+}
+
+static void note_use(ir_op *op, void *arg)
+{
+    usage *u = arg;
+
+    for (int i = 0; i < op->nargs; i++)
+        u->value[op->args[i]] = true;
+    u->program = u->program || op->code == OP_PROGRAM_ID || op->code == OP_NUM_PROGRAMS;
+    u->asserts = u->asserts || op->code == OP_ASSERT;
+    if (!takes_view(op))
+        return;
+    const ir_param *p = view_of(u->fn, op->args[0]);
+    for (int d = 0; d < p->type.rank; d++) {
+        if (!(op->attr[1].i >> d & 1))
+            u->dim[p->dim[d]] = true;
+    }
+}
+
+static void add_slot(nv_emit *e, enum slot_kind kind, uint32_t param, int index)
+{
+    recipe_slot s = {(uint8_t)kind, (uint8_t)index, (uint16_t)param};
+
+    vec_push(&e->slots, e->a, s);
+}
+
+static void list_slots(nv_emit *e, const usage *u)
+{
+    const ir_fn *fn = e->fn;
+
+    for (uint32_t i = 0; i < fn->params.n; i++) {
+        const ir_param *p = &fn->params.at[i];
+        bool used = u->value[ir_param_value(fn, (int)i)];
+        if (p->kind == PARAM_DIM && (used || u->dim[p->symbol]))
+            add_slot(e, SLOT_DIM, 0, p->symbol);
+        else if (p->kind == PARAM_SCALAR && used)
+            add_slot(e, SLOT_SCALAR, i, 0);
+        if (p->kind != PARAM_TENSOR || !used)
+            continue;
+        add_slot(e, SLOT_POINTER, i, 0);
+        for (int d = 0; d < p->type.rank - p->unit_inner; d++)
+            add_slot(e, SLOT_STRIDE, i, d);
+    }
+    for (int d = 0; d < 3 && u->program; d++)
+        add_slot(e, SLOT_GRID, 0, d);
+    if (u->program)
+        add_slot(e, SLOT_FIRST, 0, 0);
+    if (u->asserts)
+        add_slot(e, SLOT_ASSERT, 0, 0);
+}
+
+static LLVMTypeRef slot_type(nv_emit *e, const recipe_slot *s)
+{
+    bool pointer = s->kind == SLOT_POINTER || s->kind == SLOT_ASSERT;
+
+    return pointer ? LLVMPointerTypeInContext(e->cx->context, SPACE_GLOBAL) : e->cx->i64;
+}
+
+static void attribute(nv_emit *e, unsigned at, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+    LLVMAddAttributeAtIndex(e->cx->fn, at, LLVMCreateEnumAttribute(e->cx->context, kind, value));
+}
+
+static void text_attribute(nv_emit *e, const char *name, int value)
+{
+    char text[16];
+    int n = snprintf(text, sizeof text, "%d", value);
+
+    LLVMAddAttributeAtIndex(
+        e->cx->fn, (unsigned)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(e->cx->context, name, (unsigned)strlen(name), text, (unsigned)n));
+}
+
+static void declare(nv_emit *e, const char *name)
+{
+    LLVMTypeRef *type = ARENA_ARRAY(e->a, LLVMTypeRef, e->slots.n + 1);
+
+    for (uint32_t i = 0; i < e->slots.n; i++)
+        type[i] = slot_type(e, &e->slots.at[i]);
+    LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(e->cx->context), type, e->slots.n, 0);
+    e->cx->fn = LLVMAddFunction(e->cx->module, name, fn);
+    LLVMSetFunctionCallConv(e->cx->fn, CALL_PTX_KERNEL);
+    text_attribute(e, "nvvm.maxntid", e->fn->warps * NV_WARP);
+    if (e->min_blocks > 0)
+        text_attribute(e, "nvvm.minctasm", e->min_blocks);
+    for (uint32_t i = 0; i < e->slots.n; i++) {
+        const recipe_slot *s = &e->slots.at[i];
+        if (s->kind != SLOT_POINTER)
+            continue;
+        attribute(e, i + 1, "noalias", 0);
+        if (e->fn->params.at[s->param].align > 1)
+            attribute(e, i + 1, "align", e->fn->params.at[s->param].align);
+    }
+}
+
+static LLVMValueRef scalar_of_bits(nv_emit *e, enum dtype t, LLVMValueRef bits)
+{
+    LLVMBuilderRef b = e->cx->b;
+
+    if (t == DT_I1)
+        return LLVMBuildICmp(b, LLVMIntNE, LLVMBuildAnd(b, bits, ll_i64(e->cx, 1), ""),
+                             ll_i64(e->cx, 0), "");
+    LLVMTypeRef narrow = LLVMIntTypeInContext(e->cx->context, (unsigned)dtype_bits(t));
+    LLVMValueRef v = LLVMBuildTruncOrBitCast(b, bits, narrow, "");
+    v = LLVMBuildBitCast(b, v, ll_type(e->cx, t, 1), "");
+    return nv_is_half(t) ? LLVMBuildFPExt(b, v, e->cx->f32, "") : v;
+}
+
+static void take_slot(nv_emit *e, const recipe_slot *s, LLVMValueRef arg)
+{
+    const ir_fn *fn = e->fn;
+    const ir_param *p = &fn->params.at[s->param];
+
+    switch ((enum slot_kind)s->kind) {
+    case SLOT_POINTER:
+        e->pointer[s->param] = arg;
+        break;
+    case SLOT_STRIDE:
+        e->stride[s->param][s->index] = arg;
+        break;
+    case SLOT_DIM:
+        e->dim[s->index] = LLVMBuildTrunc(e->cx->b, arg, e->cx->i32, "");
+        break;
+    case SLOT_SCALAR:
+        nv_new(e, ir_param_value(fn, (int)s->param))->at[0] =
+            scalar_of_bits(e, (enum dtype)p->type.dtype, arg);
+        break;
+    case SLOT_GRID:
+        e->grid[s->index] = arg;
+        break;
+    case SLOT_FIRST:
+        e->first = arg;
+        break;
+    case SLOT_ASSERT:
+        e->assert_word = arg;
+        break;
+    case SLOT_WORKSPACE:
+    case SLOT_COUNTER:
+    case SLOT_PRINT:
+        ICHECK(0, "a slot that this target lists");
+    }
+}
+
+LLVMValueRef nv_dim(nv_emit *e, int dim)
+{
+    const ir_dim *d = &e->fn->dims.at[dim];
+
+    if (d->is_const)
+        return nv_i32(e, d->value);
+    ICHECK(e->dim[dim], "a dimension that was found to be used");
+    return e->dim[dim];
+}
+
+/* ---- which program this is ------------------------------------------------------------------- */
+
+/* Is the grid's extent along the axis 1 at every launch? */
+static bool is_flat(const nv_emit *e, int axis)
+{
+    const ir_fn *launch = e->module->launch;
+
+    if (!launch || !launch->body->last || launch->body->last->nargs < 3)
+        return false;
+    const ir_op *def = ir_def(launch, launch->body->last->args[axis]);
+    return def && def->code == OP_CONST_INT && def->attr[0].i == 1;
+}
+
+/* Programs are numbered with axis 0 fastest; i64, because a grid may hold more than 2^31. */
+static void find_program(nv_emit *e)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMValueRef id = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0);
+
+    if (!e->first)
+        return;
+    id = LLVMBuildAdd(b, LLVMBuildZExt(b, id, e->cx->i64, ""), e->first, "");
+    for (int d = 0; d < 3; d++) {
+        bool last = d == 2 || (is_flat(e, 2) && (d == 1 || is_flat(e, 1)));
+        LLVMValueRef here = last ? id : LLVMBuildURem(b, id, e->grid[d], "");
+        e->program[d] = LLVMBuildTrunc(b, here, e->cx->i32, "");
+        id = last ? ll_i64(e->cx, 0) : LLVMBuildUDiv(b, id, e->grid[d], "");
+    }
+    for (int d = 0; d < 3; d++)
+        e->grid[d] = LLVMBuildTrunc(b, e->grid[d], e->cx->i32, "");
+}
+
+static void find_thread(nv_emit *e)
+{
+    LLVMBuilderRef b = e->cx->b;
+
+    e->thread = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0);
+    e->lane = LLVMBuildAnd(b, e->thread, nv_i32(e, NV_WARP - 1), "");
+    e->warp = LLVMBuildLShr(b, e->thread, nv_i32(e, 5), "");
+    LLVMTypeRef bytes = LLVMArrayType2(e->cx->i8, 0);
+    LLVMValueRef memory =
+        LLVMAddGlobalInAddressSpace(e->cx->module, bytes, "shared_memory", SPACE_SHARED);
+    LLVMSetAlignment(memory, 1024);
+    e->shared = LLVMBuildPtrToInt(b, memory, e->cx->i32, "");
+}
+
+LLVMBasicBlockRef nv_entry_begin(nv_emit *e)
+{
+    LLVMBasicBlockRef back = ll_here(e->cx);
+
+    ll_at(e->cx, e->entry);
+    return back;
+}
+
+void nv_entry_end(nv_emit *e, LLVMBasicBlockRef back)
+{
+    ll_at(e->cx, back);
+}
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+static void emit_block(nv_emit *e, const ir_block *blk);
+
+typedef struct phis {
+    LLVMValueRef *phi;
+    int n;
+} phis;
+
+static void move_value(nv_emit *e, ir_val to, ir_val from)
+{
+    if (nv_type(e, from).kind == TYPE_SCALAR || nv_type(e, from).kind == TYPE_TILE)
+        e->value[to] = *nv_at(e, from);
+}
+
+/* Phis of the block at hand for values of these types; to[i] is what they are called. */
+static void make_phis(nv_emit *e, ir_val to, int n)
+{
+    for (int i = 0; i < n; i++) {
+        nv_value *v = nv_new(e, to + (ir_val)i);
+        LLVMTypeRef type = nv_word_type(e, nv_type(e, to + (ir_val)i));
+        for (int r = 0; r < v->n; r++)
+            v->at[r] = LLVMBuildPhi(e->cx->b, type, "");
+    }
+}
+
+static void feed_phis(nv_emit *e, ir_val to, const ir_val *from, int n, LLVMBasicBlockRef block)
+{
+    for (int i = 0; i < n; i++) {
+        nv_value *v = nv_at(e, to + (ir_val)i), *w = nv_at(e, from[i]);
+        for (int r = 0; r < v->n; r++)
+            ll_phi_add(v->at[r], w->at[r], block);
+    }
+}
+
+static bool const_step(const nv_emit *e, ir_val step, int64_t *value)
+{
+    const ir_op *def = ir_def(e->fn, step);
+
+    if (!def || def->code != OP_CONST_INT)
+        return false;
+    *value = def->attr[0].i;
+    return true;
+}
+
+/* Is there an iteration for counter i? */
+static LLVMValueRef goes_on(nv_emit *e, const ir_op *op, LLVMValueRef i)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMValueRef hi = nv_get(e, op->args[1], 0), step = nv_get(e, op->args[2], 0);
+    int64_t known;
+
+    if (const_step(e, op->args[2], &known))
+        return known == 0 ? ll_int(e->cx->i1, 0)
+                          : LLVMBuildICmp(b, known > 0 ? LLVMIntSLT : LLVMIntSGT, i, hi, "");
+    LLVMValueRef up = LLVMBuildICmp(b, LLVMIntSGT, step, nv_i32(e, 0), "");
+    LLVMValueRef down = LLVMBuildICmp(b, LLVMIntSLT, step, nv_i32(e, 0), "");
+    up = LLVMBuildAnd(b, up, LLVMBuildICmp(b, LLVMIntSLT, i, hi, ""), "");
+    down = LLVMBuildAnd(b, down, LLVMBuildICmp(b, LLVMIntSGT, i, hi, ""), "");
+    return LLVMBuildOr(b, up, down, "");
+}
+
+/* A counter that would leave i32 stops at its end, which ends the loop. */
+static LLVMValueRef next_count(nv_emit *e, const ir_op *op, LLVMValueRef i)
+{
+    return ll_binary(e->cx, "llvm.sadd.sat", i, nv_get(e, op->args[2], 0));
+}
+
+static const ir_val *yielded(const ir_block *blk)
+{
+    return blk->last->args;
+}
+
+static void emit_for(nv_emit *e, const ir_op *op)
+{
+    const ir_block *body = op->regions[0];
+    LLVMBasicBlockRef before = ll_here(e->cx), head = ll_block(e->cx, "loop");
+    LLVMBasicBlockRef inside = ll_block(e->cx, "body"), after;
+    int n = op->nres;
+
+    LLVMBuildBr(e->cx->b, head);
+    ll_at(e->cx, head);
+    make_phis(e, body->arg, n + 1);
+    feed_phis(e, body->arg, &op->args[0], 1, before);
+    feed_phis(e, body->arg + 1, &op->args[3], n, before);
+    LLVMValueRef i = nv_at(e, body->arg)->at[0];
+    LLVMValueRef more = goes_on(e, op, i);
+    after = ll_block(e->cx, "done");
+    LLVMBuildCondBr(e->cx->b, more, inside, after);
+    ll_at(e->cx, inside);
+    emit_block(e, body);
+    ll_phi_add(i, next_count(e, op, i), ll_here(e->cx));
+    feed_phis(e, body->arg + 1, yielded(body), n, ll_here(e->cx));
+    LLVMBuildBr(e->cx->b, head);
+    LLVMMoveBasicBlockAfter(after, ll_here(e->cx));
+    ll_at(e->cx, after);
+    for (int k = 0; k < n; k++)
+        move_value(e, op->res + (ir_val)k, body->arg + 1 + (ir_val)k);
+}
+
+static void emit_while(nv_emit *e, const ir_op *op)
+{
+    const ir_block *test = op->regions[0], *body = op->regions[1];
+    LLVMBasicBlockRef before = ll_here(e->cx), head = ll_block(e->cx, "test");
+    LLVMBasicBlockRef inside = ll_block(e->cx, "body"), after = ll_block(e->cx, "done");
+
+    LLVMBuildBr(e->cx->b, head);
+    ll_at(e->cx, head);
+    make_phis(e, test->arg, op->nargs);
+    feed_phis(e, test->arg, op->args, op->nargs, before);
+    emit_block(e, test);
+    const ir_val *pass = test->last->args;
+    LLVMBuildCondBr(e->cx->b, nv_get(e, pass[0], 0), inside, after);
+    for (uint32_t k = 0; k < body->nargs; k++)
+        move_value(e, body->arg + k, pass[1 + k]);
+    ll_at(e->cx, inside);
+    emit_block(e, body);
+    feed_phis(e, test->arg, yielded(body), op->nargs, ll_here(e->cx));
+    LLVMBuildBr(e->cx->b, head);
+    ll_at(e->cx, after);
+    for (int k = 0; k < op->nres; k++)
+        move_value(e, op->res + (ir_val)k, pass[1 + k]);
+}
+
+static void emit_if(nv_emit *e, const ir_op *op)
+{
+    LLVMBasicBlockRef arm[2] = {ll_block(e->cx, "then"), ll_block(e->cx, "else")}, end[2];
+
+    LLVMBuildCondBr(e->cx->b, nv_get(e, op->args[0], 0), arm[0], arm[1]);
+    for (int i = 0; i < 2; i++) {
+        ll_at(e->cx, arm[i]);
+        emit_block(e, op->regions[i]);
+        end[i] = ll_here(e->cx);
+    }
+    LLVMBasicBlockRef after = ll_block(e->cx, "joined");
+    for (int i = 0; i < 2; i++) {
+        ll_at(e->cx, end[i]);
+        LLVMBuildBr(e->cx->b, after);
+    }
+    ll_at(e->cx, after);
+    make_phis(e, op->res, op->nres);
+    for (int i = 0; i < 2; i++)
+        feed_phis(e, op->res, yielded(op->regions[i]), op->nres, end[i]);
+}
+
+/* All threads of the block see the same condition, so the block ends as a whole. */
+static void emit_assert(nv_emit *e, const ir_op *op)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMBasicBlockRef failed = ll_block(e->cx, "failed"), holds = ll_block(e->cx, "holds");
+    const char *text = artifact_assert_text(e->a, op);
+
+    vec_push(&e->asserts, e->a, text);
+    LLVMBuildCondBr(b, nv_get(e, op->args[0], 0), holds, failed);
+    ll_at(e->cx, failed);
+    LLVMValueRef one = LLVMBuildICmp(b, LLVMIntEQ, e->thread, nv_i32(e, 0), "");
+    nv_guard g = nv_guard_begin(e, one);
+    ll_store(e->cx, ll_i64(e->cx, e->asserts.n), e->assert_word, 8);
+    nv_guard_end(e, &g);
+    LLVMBuildRetVoid(b);
+    ll_at(e->cx, holds);
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+static void call_plain(nv_emit *e, const char *name, LLVMValueRef *args, int n)
+{
+    (void)ll_call(e->cx, name, NULL, 0, args, n);
+}
+
+static void emit_barrier(nv_emit *e, const ir_op *op)
+{
+    LLVMValueRef args[] = {nv_i32(e, op->attr[0].i), nv_i32(e, op->attr[1].i * NV_WARP)};
+    bool all = op->attr[1].i == 0 || op->attr[1].i == e->fn->warps;
+
+    call_plain(e,
+               all ? "llvm.nvvm.barrier.cta.sync.aligned.all"
+                   : "llvm.nvvm.barrier.cta.sync.aligned.count",
+               args, all ? 1 : 2);
+}
+
+static void refuse(const ir_op *op)
+{
+    error_set(TW_E_INTERNAL, "nvptx: '%s' is not for this code path",
+              op_info((enum ir_opcode)op->code)->name);
+    guard_throw(TW_E_INTERNAL);
+}
+
+static void emit_control(nv_emit *e, const ir_op *op)
+{
+    switch ((int)op->code) {
+    case OP_FOR:
+        emit_for(e, op);
+        return;
+    case OP_WHILE:
+        emit_while(e, op);
+        return;
+    case OP_IF:
+        emit_if(e, op);
+        return;
+    case OP_ASSERT:
+        emit_assert(e, op);
+        return;
+    case OP_RETURN:
+        LLVMBuildRetVoid(e->cx->b);
+        return;
+    case OP_YIELD:
+    case OP_CONDITION:
+        return;
+    default:
+        refuse(op);
+    }
+}
+
+static void emit_scheduled(nv_emit *e, const ir_op *op)
+{
+    LLVMValueRef all = nv_i32(e, -1), pending;
+
+    switch ((int)op->code) {
+    case OP_ALLOC:
+    case OP_BUFFER_TRANS:
+    case OP_BUFFER_VIEW:
+        return; /* nv_slot_of looks at them */
+    case OP_BUFFER_SLOT:
+        nv_buffer_slot(e, op);
+        return;
+    case OP_BUFFER_LOAD:
+        nv_buffer_load(e, op);
+        return;
+    case OP_BUFFER_STORE:
+        nv_buffer_store(e, op);
+        return;
+    case OP_CONVERT:
+        nv_convert(e, op);
+        return;
+    case OP_COPY_ASYNC:
+        nv_copy_async(e, op);
+        return;
+    case OP_COPY_COMMIT:
+        call_plain(e, "llvm.nvvm.cp.async.commit.group", NULL, 0);
+        return;
+    case OP_COPY_WAIT:
+        pending = nv_i32(e, op->attr[0].i);
+        call_plain(e, "llvm.nvvm.cp.async.wait.group", &pending, 1);
+        return;
+    case OP_BARRIER:
+        emit_barrier(e, op);
+        return;
+    case OP_BARRIER_WARP:
+        call_plain(e, "llvm.nvvm.bar.warp.sync", &all, 1);
+        return;
+    case OP_MMA:
+        nv_mma(e, op);
+        return;
+    case OP_DOT:
+        nv_dot(e, op);
+        return;
+    case OP_VOTE_ANY:
+        nv_vote(e, op);
+        return;
+    default:
+        emit_control(e, op);
+    }
+}
+
+static void emit_op(nv_emit *e, const ir_op *op)
+{
+    switch ((int)op->code) {
+    case OP_CONST_INT:
+    case OP_CONST_FLOAT:
+    case OP_PROGRAM_ID:
+    case OP_NUM_PROGRAMS:
+    case OP_ARANGE:
+        nv_leaf(e, op);
+        return;
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_RESHAPE:
+        nv_shape(e, op);
+        return;
+    case OP_REDUCE:
+    case OP_REDUCE_MAX:
+    case OP_REDUCE_MIN:
+    case OP_REDUCE_SUM:
+        nv_reduce(e, op);
+        return;
+    case OP_SCAN:
+    case OP_SCAN_SUM:
+    case OP_SCAN_PROD:
+        nv_scan(e, op);
+        return;
+    case OP_LOAD:
+        nv_load(e, op);
+        return;
+    case OP_STORE:
+        nv_store(e, op);
+        return;
+    default:
+        break;
+    }
+    if (op_is_atomic((enum ir_opcode)op->code))
+        nv_atomic(e, op);
+    else if (op->code >= OP_CAST && op->code <= OP_FMA)
+        nv_elementwise(e, op);
+    else
+        emit_scheduled(e, op);
+}
+
+LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLVMValueRef y)
+{
+    nv_new(e, blk->arg)->at[0] = x;
+    nv_new(e, blk->arg + 1)->at[0] = y;
+    emit_block(e, blk);
+    return nv_get(e, yielded(blk)[0], 0);
+}
+
+static void emit_block(nv_emit *e, const ir_block *blk)
+{
+    for
+        IR_EACH_OP(op, blk)
+    emit_op(e, op);
+}
+
+/* ---- the function ---------------------------------------------------------------------------- */
+
+static usage look_over(const nv_emit *e)
+{
+    usage u = {.fn = e->fn,
+               .value = ARENA_ARRAY(e->a, bool, e->fn->values.n),
+               .dim = ARENA_ARRAY(e->a, bool, e->fn->dims.n + 1)};
+
+    ir_walk(e->fn->body, note_use, &u);
+    return u;
+}
+
+static void take_slots(nv_emit *e)
+{
+    const ir_fn *fn = e->fn;
+
+    for (uint32_t i = 0; i < e->slots.n; i++)
+        take_slot(e, &e->slots.at[i], LLVMGetParam(e->cx->fn, i));
+    for (uint32_t i = 0; i < fn->params.n; i++) {
+        const ir_param *p = &fn->params.at[i];
+        if (p->kind == PARAM_DIM && e->dim[p->symbol])
+            nv_new(e, ir_param_value(fn, (int)i))->at[0] = e->dim[p->symbol];
+    }
+}
+
+void nv_emit_function(nv_emit *e, const char *name)
+{
+    const ir_fn *fn = e->fn;
+    usage u = look_over(e);
+
+    e->value = ARENA_ARRAY(e->a, nv_value, fn->values.n);
+    e->pointer = ARENA_ARRAY(e->a, LLVMValueRef, fn->params.n + 1);
+    e->stride = arena_alloc(e->a, sizeof *e->stride * (fn->params.n + 1));
+    e->dim = ARENA_ARRAY(e->a, LLVMValueRef, fn->dims.n + 1);
+    e->used = u.value;
+    list_slots(e, &u);
+    declare(e, name);
+    e->entry = ll_block(e->cx, "entry");
+    e->start = ll_block(e->cx, "start");
+    ll_at(e->cx, e->entry);
+    take_slots(e);
+    find_thread(e);
+    find_program(e);
+    ll_at(e->cx, e->start);
+    emit_block(e, fn->body);
+    ll_at(e->cx, e->entry);
+    LLVMBuildBr(e->cx->b, e->start);
+}

@@ -1,0 +1,252 @@
+/* mma: mma.sync, its factors from ldmatrix or, the left one, from registers.
+ *
+ * ldmatrix.x4 gives each lane the words of four 8 x 8 matrices, of which lane l says where row l %
+ * 8 of matrix l / 8 is. With the lane patterns below its words are, two by two, what mma.sync takes
+ * in adjacent registers: row l % 16, chunk l / 16 the left factor; the right one by .trans from [K,
+ * N] row l % 8 + 8 (l / 16), chunk l / 8 % 2 the right factor from [N, K]; the left one by .trans
+ * k goes by 16, or 8 at the end of an odd number of eights. */
+#include "compiler/base/check.h"
+#include "compiler/target/nvptx/nvptx_emit.h"
+
+enum { M_STEP = 16, N_STEP = 8, K_STEP = 16, SPACE_SHARED = 3 };
+
+typedef struct factor {
+    bool in_registers;
+    ir_val v;         /* in registers */
+    nv_slot slot;     /* else; dimensions as the product sees them: [M, K] or [K, N] */
+    layout_map lanes; /* who says where a row of an 8 x 8 matrix is */
+    bool trans;
+} factor;
+typedef struct product {
+    enum dtype t;
+    int m, n, k; /* pieces of a warp: of 16, 8, 8 */
+    factor a, b;
+    LLVMValueRef *acc;
+} product;
+
+/* ---- factors in shared memory ---------------------------------------------------------------- */
+
+static void add_digit(layout_map *map, enum layout_place place, int dim, int32_t extent,
+                      int32_t stride)
+{
+    map->digit[map->n++] = (layout_digit){(uint8_t)place, (int8_t)dim, extent, stride};
+}
+
+/* Warps move along dimension `outer` (0 of A, 1 of B) as in the accumulator. */
+static void add_warps(layout_map *map, const layout_map *acc, int outer)
+{
+    for (int i = 0; i < acc->n; i++) {
+        const layout_digit *d = &acc->digit[i];
+        if (d->place == PLACE_WARP)
+            add_digit(map, PLACE_WARP, d->dim == outer ? outer : -1, d->extent,
+                      d->dim == outer ? d->stride : 0);
+    }
+}
+
+/* Is the slot stored with its dimensions as the product has them? */
+static bool is_straight(const nv_slot *s)
+{
+    ICHECK(s->rank == 2, "a factor has two dimensions");
+    return s->perm[0] == 0;
+}
+
+static void set_lanes(factor *f, const layout_map *acc, int outer)
+{
+    bool straight = is_straight(&f->slot);
+    int row = straight ? 0 : 1, chunk = 1 - row;
+
+    f->lanes = (layout_map){.rank = 2, .warps = acc->warps};
+    /* mma.sync takes rows of A [M, K] and of B [N, K]; where k counts stored rows they are turned
+     */
+    f->trans = (outer == 0) != straight;
+    add_digit(&f->lanes, PLACE_LANE, row, straight ? 16 : 8, 1);
+    add_digit(&f->lanes, PLACE_LANE, chunk, 2, 8);
+    if (!straight)
+        add_digit(&f->lanes, PLACE_LANE, row, 2, 8);
+    add_warps(&f->lanes, acc, outer);
+}
+
+static void load_matrices(nv_emit *e, const factor *f, const int32_t *at, int count,
+                          LLVMValueRef *word)
+{
+    static const char *const name[2][3] = {{"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.b16",
+                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16",
+                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16"},
+                                           {"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.trans.b16",
+                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16",
+                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"}};
+    LLVMValueRef p = nv_shared_pointer(e, &f->slot, &f->lanes, at);
+    LLVMTypeRef type = LLVMPointerTypeInContext(e->cx->context, SPACE_SHARED);
+    LLVMValueRef v = ll_call(e->cx, name[f->trans][count / 2], &type, 1, &p, 1);
+
+    for (int i = 0; i < count; i++)
+        word[i] = count == 1 ? v : LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
+}
+
+/* ---- 16-bit floats --------------------------------------------------------------------------- */
+
+/* Words of A for rows 16 m.. and k from 8 k.. on: 4, or 2 when one eight is left. */
+static void left_words(nv_emit *e, const product *p, int m, int k, int eights, LLVMValueRef *word)
+{
+    const int32_t at[] = {m * M_STEP, k * 8};
+
+    if (p->a.in_registers) {
+        for (int i = 0; i < 2 * eights; i++)
+            word[i] = nv_at(e, p->a.v)->at[2 * (m * p->k + k) + i];
+        return;
+    }
+    load_matrices(e, &p->a, at, 2 * eights, word);
+}
+
+/* Words of B for all columns: 2 a piece of 8 columns, or 1. */
+static void right_words(nv_emit *e, const product *p, int k, int eights, LLVMValueRef (*word)[2])
+{
+    for (int n = 0; n < p->n; n += 2) {
+        const int32_t at[] = {k * 8, n * N_STEP};
+        int pieces = n + 1 < p->n ? 2 : 1;
+        LLVMValueRef got[4];
+        if (eights == 2) {
+            load_matrices(e, &p->b, at, 2 * pieces, got);
+            for (int i = 0; i < 2 * pieces; i++)
+                word[n + i / 2][i % 2] = got[i];
+            continue;
+        }
+        for (int i = 0; i < pieces; i++) {
+            const int32_t one[] = {k * 8, (n + i) * N_STEP};
+            load_matrices(e, &p->b, one, 1, word[n + i]);
+        }
+    }
+}
+
+static LLVMValueRef as_operand(nv_emit *e, const product *p, LLVMValueRef word)
+{
+    LLVMTypeRef pair = LLVMVectorType(LLVMHalfTypeInContext(e->cx->context), 2);
+
+    return p->t == DT_F16 ? LLVMBuildBitCast(e->cx->b, word, pair, "") : word;
+}
+
+static void multiply(nv_emit *e, const char *name, LLVMValueRef *factors, int n, LLVMValueRef *acc)
+{
+    LLVMValueRef args[10];
+
+    for (int i = 0; i < n; i++)
+        args[i] = factors[i];
+    for (int i = 0; i < 4; i++)
+        args[n + i] = acc[i];
+    LLVMValueRef v = ll_call(e->cx, name, NULL, 0, args, n + 4);
+    for (int i = 0; i < 4; i++)
+        acc[i] = LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
+}
+
+static void half_step(nv_emit *e, product *p, int k, int eights)
+{
+    static const char *const name[2][2] = {
+        {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"},
+        {"llvm.nvvm.mma.m16n8k8.row.col.bf16", "llvm.nvvm.mma.m16n8k16.row.col.bf16"}};
+    LLVMValueRef(*left)[4] = arena_alloc(e->a, sizeof *left * (size_t)p->m);
+    LLVMValueRef(*right)[2] = arena_alloc(e->a, sizeof *right * (size_t)p->n);
+
+    for (int m = 0; m < p->m; m++)
+        left_words(e, p, m, k, eights, left[m]);
+    right_words(e, p, k, eights, right);
+    for (int n = 0; n < p->n; n++) {
+        for (int m = 0; m < p->m; m++) {
+            LLVMValueRef f[6];
+            for (int i = 0; i < 2 * eights; i++)
+                f[i] = as_operand(e, p, left[m][i]);
+            for (int i = 0; i < eights; i++)
+                f[2 * eights + i] = as_operand(e, p, right[n][i]);
+            multiply(e, name[p->t == DT_BF16][eights - 1], f, 3 * eights,
+                     &p->acc[4 * (m * p->n + n)]);
+        }
+    }
+}
+
+/* ---- tf32 ------------------------------------------------------------------------------------ */
+
+/* The order of k within an eight is that of registers, 2t and 2t + 1, for both factors. */
+static LLVMValueRef rounded(nv_emit *e, LLVMValueRef x)
+{
+    return ll_call(e->cx, "llvm.nvvm.f2tf32.rna", NULL, 0, &x, 1);
+}
+
+static LLVMValueRef one_float(nv_emit *e, const factor *f, int32_t row, int32_t column)
+{
+    const int32_t at[] = {row, column};
+    LLVMValueRef word;
+
+    nv_vector_load(e, DT_F32, 1, nv_shared_pointer(e, &f->slot, &f->lanes, at), false, &word);
+    return rounded(e, word);
+}
+
+static void set_float_lanes(factor *f, const layout_map *acc, int outer)
+{
+    f->lanes = (layout_map){.rank = 2, .warps = acc->warps};
+    add_digit(&f->lanes, PLACE_LANE, 1 - outer, 4, 2);
+    add_digit(&f->lanes, PLACE_LANE, outer, 8, 1);
+    add_warps(&f->lanes, acc, outer);
+}
+
+static void tf32_step(nv_emit *e, product *p, int k)
+{
+    LLVMValueRef(*left)[4] = arena_alloc(e->a, sizeof *left * (size_t)p->m);
+
+    for (int m = 0; m < p->m; m++) {
+        for (int i = 0; i < 4; i++) { /* (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1) */
+            if (p->a.in_registers)
+                left[m][i] =
+                    rounded(e, nv_get(e, p->a.v, 4 * (m * p->k + k) + 2 * (i % 2) + i / 2));
+            else
+                left[m][i] = one_float(e, &p->a, m * M_STEP + 8 * (i % 2), 8 * k + i / 2);
+        }
+    }
+    for (int n = 0; n < p->n; n++) {
+        LLVMValueRef right[2];
+        for (int i = 0; i < 2; i++)
+            right[i] = one_float(e, &p->b, 8 * k + i, n * N_STEP);
+        for (int m = 0; m < p->m; m++) {
+            LLVMValueRef f[] = {left[m][0], left[m][1], left[m][2], left[m][3], right[0], right[1]};
+            multiply(e, "llvm.nvvm.mma.m16n8k8.row.col.tf32", f, 6, &p->acc[4 * (m * p->n + n)]);
+        }
+    }
+}
+
+/* ---- the op ---------------------------------------------------------------------------------- */
+
+static factor factor_of(nv_emit *e, ir_val v, const layout_map *acc, int outer, bool tf32)
+{
+    factor f = {.v = v, .in_registers = nv_type(e, v).kind == TYPE_TILE};
+
+    ICHECK(!f.in_registers || outer == 0, "the right factor is in shared memory");
+    if (f.in_registers)
+        return f;
+    f.slot = nv_slot_of(e, v);
+    if (tf32)
+        set_float_lanes(&f, acc, outer);
+    else
+        set_lanes(&f, acc, outer);
+    return f;
+}
+
+void nv_mma(nv_emit *e, const ir_op *op)
+{
+    ir_type t = nv_type(e, op->res), b = nv_type(e, op->args[1]);
+    bool tf32 = b.dtype == DT_F32;
+    layout_map acc;
+
+    nv_map(e, t, &acc);
+    product p = {.t = (enum dtype)b.dtype,
+                 .m = t.shape[0] / (M_STEP * layout_warps_along(&acc, 0)),
+                 .n = t.shape[1] / (N_STEP * layout_warps_along(&acc, 1)),
+                 .k = b.shape[b.rank - 2] / 8,
+                 .a = factor_of(e, op->args[0], &acc, 0, tf32),
+                 .b = factor_of(e, op->args[1], &acc, 1, tf32)};
+    ICHECK(tf32 ? op->attr[0].i == 1 : nv_is_half(p.t), "mma multiplies 16-bit floats, or tf32");
+    p.acc = nv_new(e, op->res)->at;
+    for (int r = 0; r < 4 * p.m * p.n; r++)
+        p.acc[r] = nv_get(e, op->args[2], r);
+    for (int k = 0; tf32 && k < p.k; k++)
+        tf32_step(e, &p, k);
+    for (int k = 0; !tf32 && k < p.k; k += 2)
+        half_step(e, &p, k, k + 1 < p.k ? 2 : 1);
+}

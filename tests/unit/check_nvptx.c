@@ -1,0 +1,144 @@
+#include "compiler/base/error.h"
+#include "compiler/base/guard.h"
+#include "compiler/base/mem.h"
+#include "compiler/ir/irtext.h"
+#include "compiler/target/target.h"
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct bench {
+    arena a;
+    intern names;
+    diag_list diags;
+    const target *t;
+    const char *text;
+    artifact *art;
+} bench;
+
+static tw_status compile(void *arg)
+{
+    bench *s = arg;
+
+    intern_init(&s->names, &s->a);
+    const source *src = source_new(&s->a, "test.sched", s->text, strlen(s->text));
+    ir_module *m = ir_parse(&s->a, &s->names, src, &s->diags);
+    if (!m)
+        return TW_E_SOURCE;
+    target_input in = {m, NULL, 0, &s->diags};
+    return s->t->compile(s->t, &in, &s->a, &s->art);
+}
+
+static tw_status run(bench *s, const char *target_name, const char *text)
+{
+    *s = (bench){.t = target_find(target_name), .text = text};
+    arena_init(&s->a);
+    diag_init(&s->diags, &s->a);
+    return error_thrown(guard_run(compile, s));
+}
+
+static const char *const copy_text =
+    "level 2 warps=2\n"
+    "#plain = shared(row=0)\n"
+    "#b = blocked(regs=[4], lanes=[32], warps=[2], order=[0])\n"
+    "kernel @copy<N>(in %x : view<f32, 1>[N] unit align=16, out %y : view<f32, 1>[N],\n"
+    "                %s : f32, dim %n : i32 = N) {\n"
+    "    %buffer = alloc offset=256 : buf<f32, [3, 256]> #plain\n"
+    "    %size = const.i 256 : i32\n"
+    "    %id = program_id 0 : i32\n"
+    "    %at = mul %id, %size : i32\n"
+    "    %few = le %at, %size : i1\n"
+    "    assert %few \"at most two programs\"\n"
+    "    %a = load %x, %at extent=[256] inside=0 : f32[256] #b\n"
+    "    store %y, %at, %a extent=[256] inside=1\n"
+    "    return\n"
+    "}\n";
+
+START_TEST(every_capability_gives_its_ptx)
+{
+    static const char *const names[] = {"sm_80", "sm_86",  "sm_87", "sm_89",
+                                        "sm_90", "sm_100", "sm_120"};
+    char wanted[32];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bench s;
+        ck_assert_int_eq(run(&s, names[i], copy_text), TW_OK);
+        snprintf(wanted, sizeof wanted, ".target %s\n", names[i]);
+        ck_assert_int_eq(s.art->object->kind, OBJECT_PTX);
+        ck_assert_ptr_nonnull(strstr((const char *)s.art->object->bytes, wanted));
+        arena_release(&s.a);
+    }
+    ck_assert_int_eq(mem_live(), 0);
+}
+END_TEST
+
+START_TEST(the_recipe_names_what_the_entry_takes)
+{
+    static const struct {
+        int kind, index, param;
+    } slots[] = {{SLOT_POINTER, 0, 0}, {SLOT_POINTER, 0, 1}, {SLOT_STRIDE, 0, 1},
+                 {SLOT_DIM, 0, 0},     {SLOT_GRID, 0, 0},    {SLOT_GRID, 1, 0},
+                 {SLOT_GRID, 2, 0},    {SLOT_FIRST, 0, 0},   {SLOT_ASSERT, 0, 0}};
+    bench s;
+
+    ck_assert_int_eq(run(&s, "sm_80", copy_text), TW_OK);
+    const recipe_step *step = s.art->step;
+    ck_assert_int_eq(step->nslots, sizeof slots / sizeof *slots);
+    for (uint32_t i = 0; i < step->nslots; i++) {
+        ck_assert_int_eq(step->slot[i].kind, slots[i].kind);
+        ck_assert_int_eq(step->slot[i].index, slots[i].index);
+        ck_assert_int_eq(step->slot[i].param, slots[i].param);
+    }
+    ck_assert_int_eq(step->block_threads, 64);
+    ck_assert_int_eq(step->shared_bytes, 256 + 3 * 1024);
+    ck_assert_int_eq(s.art->nasserts, 1);
+    ck_assert_str_eq(s.art->assert_text[0], "at most two programs (test.sched:11)");
+    arena_release(&s.a);
+}
+END_TEST
+
+START_TEST(a_newer_gpu_takes_the_newest_path)
+{
+    ck_assert_str_eq(target_of_capability(80)->name, "sm_80");
+    ck_assert_str_eq(target_of_capability(88)->name, "sm_87");
+    ck_assert_str_eq(target_of_capability(103)->name, "sm_100");
+    ck_assert_str_eq(target_of_capability(900)->name, "sm_120");
+    ck_assert_ptr_null(target_of_capability(75));
+}
+END_TEST
+
+START_TEST(what_it_cannot_do_is_said)
+{
+    static const char *const engines = "level 2 warps=1\n"
+                                       "kernel @k() {\n"
+                                       "    fence.async\n"
+                                       "    return\n"
+                                       "}\n";
+    static const char *const sine = "level 2 warps=1\n"
+                                    "kernel @k(%x : f64) {\n"
+                                    "    %s = sin %x : f64\n"
+                                    "    return\n"
+                                    "}\n";
+    bench s;
+
+    ck_assert_int_eq(run(&s, "sm_80", engines), TW_E_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "'fence.async' is not for this code path"));
+    arena_release(&s.a);
+    ck_assert_int_eq(run(&s, "sm_80", sine), TW_E_UNSUPPORTED);
+    ck_assert_str_eq(s.diags.all.at[0]->text, "the CUDA targets have no sin of f64 yet");
+    arena_release(&s.a);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("nvptx");
+    TCase *t = tcase_create("nvptx");
+
+    tcase_add_test(t, every_capability_gives_its_ptx);
+    tcase_add_test(t, the_recipe_names_what_the_entry_takes);
+    tcase_add_test(t, a_newer_gpu_takes_the_newest_path);
+    tcase_add_test(t, what_it_cannot_do_is_said);
+    suite_add_tcase(suite, t);
+    return suite;
+}
