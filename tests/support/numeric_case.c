@@ -3,6 +3,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,7 @@ void num_fill(num_tensor *t, num_random *r, double sigma)
 void num_protect(num_tensor *t)
 {
     ck_assert_int_eq(mprotect(t->map + t->page, t->map_bytes - 2 * t->page, PROT_READ), 0);
+    t->is_protected = true;
 }
 
 /* Counts the cells that still hold the poison: those of no element must; an element that was never
@@ -275,6 +277,70 @@ bool num_padding_intact(const num_tensor *t)
     if (!intact)
         num_say("%s: cells outside of the tensor were written\n", t->name);
     return intact;
+}
+
+/* ---- launches ---- */
+
+#define MAX_ARGS 24
+
+/* A tensor's memory on the device, and the tensor there. */
+typedef struct mirror {
+    num_tensor *of;
+    void *at;
+    DLTensor dl;
+} mirror;
+
+static num_tensor *tensor_of(const DLTensor *dl)
+{
+    return (num_tensor *)(void *)((char *)(uintptr_t)dl - offsetof(num_tensor, dl));
+}
+
+static void mirror_open(num_device *d, mirror *m, const DLTensor *dl, DLDevice where)
+{
+    num_tensor *t = tensor_of(dl);
+    unsigned char *first = t->map + t->page;
+    size_t size = t->map_bytes - 2 * t->page;
+
+    m->of = t;
+    num_must(tw_memory_alloc(d->dev, size, &m->at), "device memory");
+    num_must(tw_memory_copy(d->dev, m->at, first, size, TW_COPY_TO_DEVICE, NULL), "copy");
+    m->dl = *dl;
+    m->dl.device = where;
+    m->dl.data = (unsigned char *)m->at + ((unsigned char *)dl->data - first);
+}
+
+static void mirror_close(num_device *d, mirror *m)
+{
+    num_tensor *t = m->of;
+
+    if (!t->is_protected)
+        num_must(tw_memory_copy(d->dev, t->map + t->page, m->at, t->map_bytes - 2 * t->page,
+                                TW_COPY_FROM_DEVICE, NULL),
+                 "copy back");
+    tw_memory_free(d->dev, m->at);
+}
+
+void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                const tw_launch_options *options)
+{
+    tw_device_info info = TW_DEVICE_INFO_INIT;
+    tw_arg there[MAX_ARGS];
+    mirror m[MAX_ARGS];
+    size_t mirrors = 0;
+
+    ck_assert_uint_le(n, MAX_ARGS);
+    memcpy(there, args, n * sizeof *args);
+    num_must(tw_device_query(d->dev, &info), "device");
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].kind != TW_ARG_TENSOR || info.memory.device_type == kDLCPU)
+            continue;
+        mirror_open(d, &m[mirrors], args[i].value.tensor, info.memory);
+        there[i].value.tensor = &m[mirrors++].dl;
+    }
+    num_must(tw_launch_with(k, d->dev, NULL, there, n, options), "launch");
+    num_must(tw_stream_sync(d->dev, NULL), "sync");
+    for (size_t i = 0; i < mirrors; i++)
+        mirror_close(d, &m[i]);
 }
 
 /* ---- comparison ---- */

@@ -78,9 +78,12 @@ static void count(num_subject *s, bool failed)
 static void launch(num_subject *s, const tw_arg *args, size_t n, const char *config)
 {
     tw_launch_options options = s->options;
+    char both[128];
 
-    options.config = config;
-    num_must(tw_launch_with(s->kernel, s->device.dev, NULL, args, n, &options), "launch");
+    snprintf(both, sizeof both, "%s%s%s", config ? config : "", config && s->schedule ? "," : "",
+             s->schedule ? s->schedule : "");
+    options.config = both[0] ? both : NULL;
+    num_launch(&s->device, s->kernel, args, n, &options);
 }
 
 /* ---- attention ---- */
@@ -272,44 +275,65 @@ void attention_check(num_subject *s, const attention_case *given, enum num_place
 
 /* ---- matmul ---- */
 
+/* What rounding the result to 16 bits adds, as a part of it. */
+static double rounding_of(const num_dtype *type)
+{
+    return type->bits == 16 ? 1.01 * ldexp(1.0, -type->mantissa - 1) : 0.0;
+}
+
+static const num_dtype *type_of(const num_subject *s)
+{
+    return num_dtype_named(s->type ? s->type : "f32");
+}
+
 void matmul_check(num_subject *s, int64_t m, int64_t n, int64_t k, const enum num_layout layout[3],
                   const char *config, enum num_place place)
 {
+    const num_dtype *T = type_of(s);
     double *want = doubles(m * n), *tolerance = doubles(m * n);
-    num_tensor a, b, c, size_a, size_b;
+    num_tensor a, b, c, wide_a, wide_b, size_a, size_b;
     char what[160];
 
-    num_alloc(&a, "a", 2, (int64_t[]){m, k}, layout[0], place);
-    num_alloc(&b, "b", 2, (int64_t[]){k, n}, layout[1], place);
-    num_alloc(&c, "c", 2, (int64_t[]){m, n}, layout[2], place);
+    num_alloc_as(&a, "a", T, 2, (int64_t[]){m, k}, layout[0], place);
+    num_alloc_as(&b, "b", T, 2, (int64_t[]){k, n}, layout[1], place);
+    num_alloc_as(&c, "c", T, 2, (int64_t[]){m, n}, layout[2], place);
     num_fill(&a, &s->random, 1.0);
     num_fill(&b, &s->random, 1.0);
     num_protect(&a);
     num_protect(&b);
+    copy_widened(&wide_a, &a);
+    copy_widened(&wide_b, &b);
     copy_magnitudes(&size_a, &a);
     copy_magnitudes(&size_b, &b);
-    ref_tensor ra = ref_of(&a), rb = ref_of(&b), rsa = ref_of(&size_a), rsb = ref_of(&size_b);
+    ref_tensor ra = ref_of(&wide_a), rb = ref_of(&wide_b), rsa = ref_of(&size_a);
+    ref_tensor rsb = ref_of(&size_b);
     matmul_ref(&ra, &rb, want);
     matmul_ref(&rsa, &rsb, tolerance);
     for (int64_t i = 0; i < m * n; i++)
-        tolerance[i] *= 2.0 * ulp * (sqrt((double)k) + 2.0);
+        tolerance[i] = tolerance[i] * 2.0 * ulp * (sqrt((double)k) + 2.0) +
+                       fabs(want[i]) * rounding_of(T);
     launch(s, (tw_arg[]){TW_TENSOR("a", &a.dl), TW_TENSOR("b", &b.dl), TW_TENSOR("c", &c.dl)}, 3,
            config);
-    snprintf(what, sizeof what, "%s: M=%lld N=%lld K=%lld layouts=%d%d%d %s", s->device.label,
-             (long long)m, (long long)n, (long long)k, (int)layout[0], (int)layout[1],
+    snprintf(what, sizeof what, "%s %s: M=%lld N=%lld K=%lld layouts=%d%d%d %s", s->device.label,
+             T->name, (long long)m, (long long)n, (long long)k, (int)layout[0], (int)layout[1],
              (int)layout[2], config ? config : "");
     bool failed = num_compare(&c, want, tolerance, what, &s->closest) != 0;
     count(s, failed || !num_padding_intact(&c));
-    num_free(&a);
-    num_free(&b);
-    num_free(&c);
-    num_free(&size_a);
-    num_free(&size_b);
+    num_tensor *const all[] = {&a, &b, &c, &wide_a, &wide_b, &size_a, &size_b};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        num_free(all[i]);
     free(want);
     free(tolerance);
 }
 
 /* ---- softmax ---- */
+
+/* Below the least normal number a target may give 0; of 16 bits, steps are that coarse. */
+static double least_of(const num_dtype *type)
+{
+    return type->bits == 16 ? fmax(ldexp(1.0, type->least_exponent - type->mantissa), 0x1p-126)
+                            : 0x1p-126;
+}
 
 static double row_range(const num_tensor *x, int64_t row)
 {
@@ -330,29 +354,32 @@ static double row_range(const num_tensor *x, int64_t row)
 void softmax_check(num_subject *s, int64_t m, int64_t n, double sigma,
                    const enum num_layout layout[2], const char *config, enum num_place place)
 {
+    const num_dtype *T = type_of(s);
     double *want = doubles(m * n), *tolerance = doubles(m * n);
-    num_tensor x, y;
+    num_tensor x, y, wide;
     char what[160];
 
-    num_alloc(&x, "x", 2, (int64_t[]){m, n}, layout[0], place);
-    num_alloc(&y, "y", 2, (int64_t[]){m, n}, layout[1], place);
+    num_alloc_as(&x, "x", T, 2, (int64_t[]){m, n}, layout[0], place);
+    num_alloc_as(&y, "y", T, 2, (int64_t[]){m, n}, layout[1], place);
     num_fill(&x, &s->random, sigma);
     num_protect(&x);
-    ref_tensor rx = ref_of(&x);
+    copy_widened(&wide, &x);
+    ref_tensor rx = ref_of(&wide);
     softmax_ref(&rx, want);
     for (int64_t i = 0; i < m; i++) {
-        double relative = 2.0 * ulp * (2.0 * row_range(&x, i) + sqrt((double)n) + 8.0);
+        double relative = 2.0 * ulp * (2.0 * row_range(&wide, i) + sqrt((double)n) + 8.0);
 
         for (int64_t j = 0; j < n; j++)
-            tolerance[i * n + j] = relative * want[i * n + j] + 0x1p-126;
+            tolerance[i * n + j] = (relative + rounding_of(T)) * want[i * n + j] + least_of(T);
     }
     launch(s, (tw_arg[]){TW_TENSOR("x", &x.dl), TW_TENSOR("y", &y.dl)}, 2, config);
-    snprintf(what, sizeof what, "%s: M=%lld N=%lld layouts=%d%d %s", s->device.label, (long long)m,
-             (long long)n, (int)layout[0], (int)layout[1], config ? config : "");
+    snprintf(what, sizeof what, "%s %s: M=%lld N=%lld layouts=%d%d %s", s->device.label, T->name,
+             (long long)m, (long long)n, (int)layout[0], (int)layout[1], config ? config : "");
     bool failed = num_compare(&y, want, tolerance, what, &s->closest) != 0;
     count(s, failed || !num_padding_intact(&y));
     num_free(&x);
     num_free(&y);
+    num_free(&wide);
     free(want);
     free(tolerance);
 }

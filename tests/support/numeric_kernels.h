@@ -10,7 +10,7 @@
  *   attention   e = (sqrt(D) + 4) u S for a score, S = scale |q| max|k|, of a row of q, all of k;
  *               lse: e + (sqrt(N) + 8) u + u |lse|
  *               o:   (2 e + (sqrt(N) + 8) u) A,  A = sum p |v| of that element
- * and vector_add is exact. */
+ * and vector_add is exact. Of 16 bits, the rounding of the result comes on top. */
 #include "tests/support/numeric_case.h"
 
 typedef struct attention_case {
@@ -40,7 +40,8 @@ typedef struct num_subject {
     tw_kernel *kernel;
     num_random random;
     tw_launch_options options;
-    const char *type; /* of attention cases that name none; NULL: f32 */
+    const char *type; /* of the cases, where they name none; NULL: f32 */
+    const char *schedule; /* added to every configuration: "num_warps=8"; may be NULL */
     int cases, failures;
     double closest; /* see num_compare */
 } num_subject;

@@ -1,0 +1,128 @@
+/* Every kernel on a GPU, element by element against float64, over dtypes, head dims, shapes, strides,
+ * causal and not, and schedules. On a machine with a GPU:
+ *
+ *   build-portable/tests/gpu/verify_kernels              all tables, the device's own path
+ *   TW_GPU_TARGET=sm_80 ...                              another path
+ *   TW_GPU_THIN=n ...                                    each n-th case (compute-sanitizer: 10)
+ *   TW_GPU_DEVICE=cpu TW_GPU_THIN=40 ...                 tries the program itself without a GPU
+ *   CK_RUN_CASE=attention ...                            one group: attention, kernels
+ *
+ * Run in the root of the project. One line a table; ends with Check's counts. */
+#include "tests/support/attention_tables.h"
+#include "tests/support/kernel_tables.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct table_row {
+    const char *name, *kernel, *type;
+    void (*cases)(num_subject *s, int thin);
+    int thin; /* how much of the table a run takes */
+} table_row;
+
+static const table_row attention_rows[] = {
+    {"shapes", "attention_fwd", "bf16", attention_shapes, 1},
+    {"wide heads", "attention_fwd", "bf16", attention_wide_heads, 1},
+    {"offsets", "attention_fwd", "bf16", attention_offsets, 1},
+    {"groups", "attention_fwd", "bf16", attention_groups, 1},
+    {"layouts", "attention_fwd", "bf16", attention_layouts, 1},
+    {"blocks", "attention_fwd", "bf16", attention_blocks, 1},
+    {"empty", "attention_fwd", "bf16", attention_empty, 1},
+    {"magnitudes", "attention_fwd", "bf16", attention_magnitudes, 1},
+    {"shapes", "attention_fwd", "f16", attention_shapes, 3},
+    {"wide heads", "attention_fwd", "f16", attention_wide_heads, 3},
+    {"layouts", "attention_fwd", "f16", attention_layouts, 3},
+    {"shapes", "attention_fwd", "f32", attention_shapes, 5},
+    {"wide heads", "attention_fwd", "f32", attention_wide_heads, 5},
+    {"layouts", "attention_fwd", "f32", attention_layouts, 5},
+    {"magnitudes", "attention_fwd", "f32", attention_magnitudes, 1},
+};
+static const table_row kernel_rows[] = {
+    {"all", "vector_add", "f32", vector_add_table, 1},
+    {"all", "softmax", "f32", softmax_table, 1},
+    {"all", "softmax", "bf16", softmax_table, 3},
+    {"all", "matmul", "f32", matmul_table, 3},
+    {"all", "matmul", "bf16", matmul_table, 1},
+    {"all", "matmul", "f16", matmul_table, 3},
+};
+/* What a schedule may be: the first is the target's own choice. */
+static const char *const schedules[] = {
+    NULL,
+    "num_warps=4,num_stages=1",
+    "num_warps=8,num_stages=2",
+    "num_warps=4,num_stages=3,operand_registers=1",
+    "num_warps=8,num_stages=2,operand_registers=1,lazy_rescale=0",
+};
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+static const char *setting(const char *name, const char *usual)
+{
+    const char *given = getenv(name);
+
+    return given && *given ? given : usual;
+}
+
+static void run_table(const table_row *row, const char *schedule, int thin)
+{
+    struct timespec from, to;
+    num_subject s;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    ck_assert(subject_open(&s, setting("TW_GPU_DEVICE", "cuda"), setting("TW_GPU_TARGET", NULL),
+                           row->kernel, 7000));
+    s.type = row->type;
+    s.schedule = schedule;
+    row->cases(&s, row->thin * thin * atoi(setting("TW_GPU_THIN", "1")));
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    num_say("%-14s %-5s %-11s %-60s %5.1f s\n", row->kernel, row->type, row->name,
+            schedule ? schedule : "", (double)(to.tv_sec - from.tv_sec) +
+                                          (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
+    subject_close(&s);
+}
+
+START_TEST(attention)
+{
+    run_table(&attention_rows[_i], NULL, 1);
+}
+END_TEST
+
+/* bf16 alone, and a fifth of the cases: schedules and dtypes meet in few places. */
+START_TEST(attention_with_schedules)
+{
+    int row = _i % 8, schedule = 1 + _i / 8;
+
+    run_table(&attention_rows[row], schedules[schedule], 5);
+}
+END_TEST
+
+START_TEST(kernels)
+{
+    run_table(&kernel_rows[_i], NULL, 1);
+}
+END_TEST
+
+START_TEST(kernels_with_schedules)
+{
+    run_table(&kernel_rows[4], schedules[1 + _i], 3);
+}
+END_TEST
+
+Suite *test_suite(void);
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("kernels on a GPU");
+    bool on_gpu = strncmp(setting("TW_GPU_DEVICE", "cuda"), "cuda", 4) == 0;
+    TCase *t = tcase_create("kernels");
+
+    tcase_add_loop_test(t, kernels, 0, COUNT(kernel_rows));
+    if (on_gpu)
+        tcase_add_loop_test(t, kernels_with_schedules, 0, COUNT(schedules) - 1);
+    suite_add_tcase(s, t);
+    t = tcase_create("attention");
+    tcase_add_loop_test(t, attention, 0, COUNT(attention_rows));
+    if (on_gpu)
+        tcase_add_loop_test(t, attention_with_schedules, 0, 8 * (COUNT(schedules) - 1));
+    suite_add_tcase(s, t);
+    return s;
+}
