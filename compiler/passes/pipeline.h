@@ -1,7 +1,8 @@
 #ifndef TW_PASSES_PIPELINE_H
 #define TW_PASSES_PIPELINE_H
-/* Runs the passes in the order that passes.def gives (a pass may run twice). The runner, not the pass, verifies, dumps and times.
- * A pass `foo_bar` is the function pass_foo_bar in foo_bar.c, with tests in tests/pass/foo_bar/. */
+/* Runs the passes in the order that passes.def gives (a pass may run twice). The runner, not the
+ * pass, verifies, dumps and times. A pass `foo_bar` is the function pass_foo_bar in foo_bar.c,
+ * with tests in tests/pass/foo_bar/. */
 #include "compiler/ir/ir.h"
 #include "tilewright.h"
 

@@ -1,8 +1,8 @@
 #include "compiler/schedule/gpu.h"
 
 /* CUDA C++ Programming Guide 13, "Compute Capabilities", tables "Technical Specifications per
- * Compute Capability"; registers are allocated in units of 256 a warp. Multiprocessors and L2 belong to
- * a product, not to a capability. */
+ * Compute Capability"; registers are allocated in units of 256 a warp. Multiprocessors and L2
+ * belong to a product, not to a capability. */
 static const gpu_limits table[] = {
     {80, 166912, 167936, 1024, 65536, 255, 1024, 2048, 32, 0, 0},
     {86, 101376, 102400, 1024, 65536, 255, 1024, 1536, 16, 0, 0},

@@ -2,10 +2,10 @@
 #define TW_SCHEDULE_H
 /* Makes scheduled tile IR (level 2) from level 1, for NVIDIA GPUs.
  *
- * The input is a level-1 module after the passes of compiler/passes; the result is the same module,
- * changed to level 2: verified, every buffer with its offset in shared memory, every barrier in
- * place, every `convert` free. What does not fit the GPU is refused here (TW_E_LIMIT and a text that
- * says which limit), before any code is made. */
+ * docs/SCHEDULE.md tells how. The input is a level-1 module after the passes of compiler/passes;
+ * the result is the same module, changed to level 2: verified, every buffer with its offset in
+ * shared memory, every barrier in place, every `convert` free. What does not fit the GPU is
+ * refused here (TW_E_LIMIT and a text that says which limit), before any code is made. */
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/gpu.h"
 
@@ -16,7 +16,7 @@ typedef struct schedule_params {
                               each time, 1 kept in registers */
     int lazy_rescale;      /* 1: running_max keeps the old maximum while it may */
     int program_order;     /* 0 as the grid counts; 1 the first dimension from its end, in sections
-                              of the others whose operands fit in L2 */
+                              of the others whose tensors fit in L2 */
 } schedule_params;
 /* 4 warps, 2 stages, 0, 1, 0 */
 schedule_params schedule_defaults(void);

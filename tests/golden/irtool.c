@@ -2,16 +2,23 @@
  *   irtool print|plain|hash|verify FILE      parse, then print (plain: numbered) / hash / nothing
  *   irtool pass NAME FILE                    parse, run one pass, print
  *   irtool passes FILE                       parse, run all passes, print
+ *   irtool schedule [NAME=VALUE...] FILE     parse, run all passes, schedule, print
+ *       num_warps, num_stages, operand_registers, lazy_rescale, program_order, capability (80);
+ *       pass=NAME: only this pass of the schedule, and none before; after=NAME: what it leaves
  * FILE of - is standard input. What goes wrong is printed to standard output, because a golden test
  * holds it too. Exit codes: 0; 1 the text is wrong or the pass failed; 2 usage, or no such file. */
 #include "compiler/base/guard.h"
 #include "compiler/ir/irtext.h"
+#include "compiler/base/error.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/schedule/schedule.h"
 #include <stdio.h>
 #include <string.h>
 
 typedef struct job {
-    const char *verb, *pass, *name;
+    const char *verb, *pass, *name, *after;
+    int capability;
+    schedule_params params;
     char *text;
     size_t n;
     arena a;
@@ -48,6 +55,26 @@ static void put_hash(job *j, const ir_module *m)
     sb_fmt(&j->out, "%s\n", text);
 }
 
+static void keep_dump(void *user, const char *heading, const char *text)
+{
+    job *j = user;
+
+    (void)heading;
+    sb_fmt(&j->out, "%s", text);
+}
+
+static tw_status run_schedule(job *j, ir_module *m)
+{
+    gpu_limits gpu = gpu_limits_of(j->capability);
+    pipeline_options options = {
+        .dump = j->after, .verify_each = true, .text = keep_dump, .user = j};
+
+    if (j->pass)
+        return schedule_run_pass(m, j->pass, &gpu, &j->params, &j->diags, &options, NULL);
+    tw_status st = pipeline_run(m, &j->diags, NULL);
+    return st == TW_OK ? schedule_run(m, &gpu, &j->params, &j->diags, &options, NULL) : st;
+}
+
 static tw_status work(void *arg)
 {
     job *j = arg;
@@ -59,7 +86,9 @@ static tw_status work(void *arg)
     if (!m)
         return TW_E_SOURCE;
     tw_status st = TW_OK;
-    if (j->pass)
+    if (strcmp(j->verb, "schedule") == 0)
+        st = run_schedule(j, m);
+    else if (j->pass)
         st = pipeline_run_pass(m, j->pass, &j->diags, NULL);
     else if (strcmp(j->verb, "passes") == 0)
         st = pipeline_run(m, &j->diags, NULL);
@@ -67,7 +96,7 @@ static tw_status work(void *arg)
         return st;
     if (strcmp(j->verb, "hash") == 0)
         put_hash(j, m);
-    else if (strcmp(j->verb, "verify") != 0)
+    else if (strcmp(j->verb, "verify") != 0 && !j->after)
         ir_print(&j->out, m, strcmp(j->verb, "plain") == 0 ? IR_PRINT_PLAIN : 0);
     return TW_OK;
 }
@@ -80,6 +109,8 @@ static int run(job *j)
     tw_status st = guard_run(work, j);
     if (st != TW_OK && j->diags.all.n)
         diag_render(&j->diags, &j->out, 0);
+    else if (st != TW_OK && error_get()->text && *error_get()->text)
+        printf("%s: %s\n", tw_status_name(st), error_get()->text);
     else if (st != TW_OK)
         printf("%s: %s\n", tw_status_name(st), tw_status_meaning(st));
     fputs(j->out.s, stdout);
@@ -87,22 +118,54 @@ static int run(job *j)
     return st == TW_OK ? 0 : 1;
 }
 
+static bool read_setting(job *j, const char *word)
+{
+    const char *value = strchr(word, '=');
+    struct {
+        const char *name;
+        int *to;
+    } number[] = {{"num_warps", &j->params.num_warps},
+                  {"num_stages", &j->params.num_stages},
+                  {"operand_registers", &j->params.operand_registers},
+                  {"lazy_rescale", &j->params.lazy_rescale},
+                  {"program_order", &j->params.program_order},
+                  {"capability", &j->capability}};
+
+    if (!value++)
+        return false;
+    size_t n = (size_t)(value - word);
+    if (strncmp(word, "pass=", n) == 0)
+        j->pass = value;
+    if (strncmp(word, "after=", n) == 0)
+        j->after = value;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        if (strncmp(word, number[i].name, n - 1) == 0 && !number[i].name[n - 1])
+            return sscanf(value, "%d", number[i].to) == 1;
+    }
+    return j->pass == value || j->after == value;
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const verbs[] = {"print", "plain", "hash", "verify", "pass", "passes"};
-    job j = {0};
+    static const char *const verbs[] = {"print", "plain", "hash", "verify", "pass", "passes",
+                                        "schedule"};
+    job j = {.params = schedule_defaults(), .capability = 80};
+    int at = 2;
 
     for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(argv[1], verbs[i]) == 0)
             j.verb = verbs[i];
     }
-    int with_pass = j.verb && strcmp(j.verb, "pass") == 0;
-    if (!j.verb || argc != 3 + with_pass) {
+    if (j.verb && strcmp(j.verb, "pass") == 0 && argc > at)
+        j.pass = argv[at++];
+    while (j.verb && strcmp(j.verb, "schedule") == 0 && at < argc && read_setting(&j, argv[at]))
+        at++;
+    if (!j.verb || argc != at + 1) {
         fputs("usage: irtool print|plain|hash|verify|passes FILE\n"
-              "       irtool pass NAME FILE\n", stderr);
+              "       irtool pass NAME FILE\n"
+              "       irtool schedule [NAME=VALUE...] FILE\n", stderr);
         return 2;
     }
-    j.pass = with_pass ? argv[2] : NULL;
     if (read_file(&j, argv[argc - 1]) != 0) {
         fprintf(stderr, "irtool: cannot read %s\n", argv[argc - 1]);
         return 2;

@@ -73,7 +73,7 @@ static int param(const target_input *in, const char *name, int otherwise)
 static tw_status schedule(job *j, schedule_result *res)
 {
     const target_input *in = j->in;
-    schedule_params p = {4, 2, 0, 1, 0};
+    schedule_params p = schedule_defaults();
     gpu_limits gpu = gpu_limits_of(j->path->capability);
 
     if (in->module->level == 2)
@@ -83,8 +83,7 @@ static tw_status schedule(job *j, schedule_result *res)
     p.operand_registers = param(in, "operand_registers", p.operand_registers);
     p.lazy_rescale = param(in, "lazy_rescale", p.lazy_rescale);
     p.program_order = param(in, "program_order", p.program_order);
-    (void)gpu, (void)res;
-    return TW_E_UNSUPPORTED;
+    return schedule_run(in->module, &gpu, &p, in->diags, NULL, res);
 }
 
 typedef struct extent {

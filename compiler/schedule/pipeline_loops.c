@@ -1,0 +1,468 @@
+/* pipeline_loops: what a loop copies is copied ahead of its use, in num_stages buffers.
+ *
+ * Two stages and more, a ring of S slots: one wait and one barrier an iteration.
+ *
+ *   copies of iterations 0 .. S-2 to slots 0 .. S-2, each followed by copy.commit
+ *   for ... iter (%read = 0, %write = S - 1) {
+ *     copy.wait pending=S-2         # this iteration's copies have landed
+ *     barrier                       # for all warps; and all have read the slot of the last one
+ *     if (there is an iteration S-1 ahead)
+ *       its copies to slot %write
+ *     copy.commit                   # empty or not: as many groups in each iteration
+ *     ... slot %read ...
+ *     yield %read + 1 modulo S, %read
+ *   }
+ *
+ * One stage: the copy of what is read next begins when what was read before in its place is done
+ * with (K of the next iteration under the product with V of this one):
+ *
+ *   copy K of iteration 0
+ *   for ... {
+ *     wait, barrier, copy V;  ... read K ...
+ *     wait, barrier, if there is a next iteration copy its K;  ... read V ...
+ *   }
+ *
+ * Loops that pass_join_loops made one chain are one: slots and copies run on from loop to loop, and
+ * an iteration ahead may be in a later loop. Copies keep their `inside` bits: where an early copy
+ * may be of this loop or a later one, only what is true of both. What is copied in front of the
+ * chain and read in it needs no wait of its own; read into registers in front of it, it is waited
+ * for after the chain's first copies have begun.
+ *
+ * needs: place_operands, join_loops. leaves: single buffers that it does not touch
+ * (pass_place_barriers). sources: reference/sm80, sections 3 and 4, measured on one H200: one
+ * barrier an iteration is worth 1-5 %, a second stage nothing at D = 128 and up to 5 % elsewhere.
+ */
+#include "compiler/base/check.h"
+#include "compiler/ir/iredit.h"
+#include "compiler/schedule/loop_edit.h"
+#include "compiler/schedule/schedule_pass.h"
+#include "compiler/schedule/segments.h"
+#include "compiler/schedule/slot_readers.h"
+
+enum { MAX_COPIES = 32 };
+
+typedef struct piping {
+    ir_fn *fn;
+    arena *a;
+    int stages;
+    loop_chain chain;
+    loop_copies loops[MAX_SEGMENTS];
+    uint32_t ncopies;
+    int group[MAX_COPIES]; /* one stage: copies that are waited for together, in order of reading */
+    int ngroups;
+    uint32_t changes;
+} piping;
+
+static ir_val buffer_of(const piping *p, uint32_t i)
+{
+    return p->loops[0].at.at[i].alloc->res;
+}
+
+/* ---- the chain ---- */
+
+static bool same_buffers(const loop_copies *x, const loop_copies *y)
+{
+    if (x->at.n != y->at.n)
+        return false;
+    for (uint32_t i = 0; i < x->at.n; i++) {
+        if (x->at.at[i].alloc != y->at.at[i].alloc)
+            return false;
+    }
+    return true;
+}
+
+/* The chain that begins with this loop; false when its copies cannot be made early. */
+static bool find_chain(piping *p, ir_op *first)
+{
+    p->chain = (loop_chain){0, p->loops};
+    for (ir_op *loop = first; loop && p->chain.n < MAX_SEGMENTS; loop = loop_after(p->fn, loop)) {
+        loop_copies *l = &p->loops[p->chain.n];
+        if (!loop_copies_of(p->a, p->fn, loop, l) || l->at.n > MAX_COPIES ||
+            (p->chain.n && !same_buffers(&p->loops[0], l)))
+            break;
+        p->chain.n++;
+    }
+    p->ncopies = p->chain.n ? p->loops[0].at.n : 0;
+    return p->chain.n > 0;
+}
+
+/* Are the chain's buffers its own? */
+static bool owns_buffers(const piping *p)
+{
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        if (ir_count_uses(p->fn, buffer_of(p, i)) != (int)p->chain.n)
+            return false;
+    }
+    return true;
+}
+
+/* Bits that hold for copy i in loop number seg and in all later ones. */
+static int64_t inside_from(const piping *p, uint32_t seg, uint32_t i)
+{
+    int64_t bits = -1;
+
+    for (uint32_t k = seg; k < p->chain.n; k++)
+        bits &= p->loops[k].at.at[i].copy->attr[1].i;
+    return bits;
+}
+
+/* Copy i of the iteration, into a slot. */
+static void build_copy(piping *p, ir_builder *b, uint32_t i, const ahead *at, ir_val slot,
+                       int64_t inside)
+{
+    const ir_op *op = p->loops[at->first].at.at[i].copy;
+    ir_val args[VIEW_MAX_RANK + 2];
+    ir_attr attrs[] = {op->attr[0], {.i = inside}, op->attr[2]};
+
+    b->where = op->where;
+    args[0] = op->args[0];
+    for (int k = 1; k + 1 < op->nargs; k++)
+        args[k] = segments_operand(b, &p->chain, at, i, k);
+    args[op->nargs - 1] = slot;
+    ir_build(b, OP_COPY_ASYNC, args, op->nargs, attrs, (ir_type){0});
+}
+
+/* The copies of a group (-1: all) of an iteration, if there is one that copies, into slot number
+ * `index`; then a commit. */
+static void build_guarded(piping *p, ir_builder *b, int group, ahead at, ir_val index)
+{
+    ir_op *guard = ir_if(b, segments_copies(b, &p->chain, &at), NULL, 0);
+    ir_builder inner = ir_at_end(p->fn, guard->regions[0]);
+    ir_builder other = ir_at_end(p->fn, guard->regions[1]);
+
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        if (group < 0 || p->group[i] == group)
+            build_copy(p, &inner, i, &at, ir_buffer_slot(&inner, buffer_of(p, i), index),
+                       inside_from(p, at.first, i));
+    }
+    ir_yield(&inner, NULL, 0);
+    ir_yield(&other, NULL, 0);
+    ir_copy_commit(b);
+}
+
+/* The copies of a group of the iteration at hand. */
+static void build_now(piping *p, ir_builder *b, uint32_t seg, int group, ir_val index)
+{
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        if (p->group[i] != group)
+            continue;
+        const ir_op *op = p->loops[seg].at.at[i].copy;
+        ir_val args[VIEW_MAX_RANK + 2], slot = ir_buffer_slot(b, buffer_of(p, i), index);
+        for (int k = 0; k + 1 < op->nargs; k++)
+            args[k] = loop_value_at(b, &p->loops[seg], op->args[k],
+                                    p->loops[seg].loop->regions[0]->arg);
+        args[op->nargs - 1] = slot;
+        ir_build(b, OP_COPY_ASYNC, args, op->nargs, op->attr, (ir_type){0});
+    }
+    ir_copy_commit(b);
+}
+
+/* The copies as they were are gone; who read their slots reads those of `slot`. */
+static void drop_copies(piping *p, uint32_t seg, const ir_val *slot)
+{
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        const loop_copy *c = &p->loops[seg].at.at[i];
+        ir_name(p->fn, slot[i], ir_value_of(p->fn, c->slot->res)->name);
+        ir_replace_uses(p->fn, c->slot->res, slot[i]);
+        ir_unlink(c->slot);
+        ir_unlink(c->copy);
+        ir_unlink(c->commit);
+        ir_unlink(c->wait);
+    }
+}
+
+/* ---- what is copied in front of the chain ---- */
+
+static bool in_chain(const piping *p, const ir_op *op)
+{
+    for (uint32_t k = 0; k < p->chain.n; k++) {
+        if (op == p->loops[k].loop || ir_inside(op->parent, p->loops[k].loop))
+            return true;
+    }
+    return false;
+}
+
+typedef struct read_check {
+    const piping *p;
+    ir_val v;
+    bool only; /* so far read in the chain alone */
+} read_check;
+
+static void check_read(ir_op *op, void *arg)
+{
+    read_check *c = arg;
+
+    for (int i = 0; i < op->nargs; i++) {
+        if (op->args[i] != c->v)
+            continue;
+        if (op->code == OP_BUFFER_TRANS) {
+            read_check view = {c->p, op->res, true};
+            ir_walk(c->p->fn->body, check_read, &view);
+            c->only &= view.only;
+        } else if (op->code != OP_COPY_ASYNC)
+            c->only &= in_chain(c->p, op);
+    }
+}
+
+static bool read_in_chain_only(const piping *p, ir_val v)
+{
+    read_check c = {p, v, true};
+
+    ir_walk(p->fn->body, check_read, &c);
+    return c.only;
+}
+
+/* A load of the slot in front of the chain that nobody needs before it, or NULL. */
+static ir_op *early_load(const piping *p, const ir_op *wait, ir_val slot)
+{
+    ir_op *load = wait->next;
+
+    while (load && load->code == OP_BUFFER_TRANS)
+        load = load->next;
+    return load && load->code == OP_BUFFER_LOAD && load->args[0] == slot &&
+                   ir_count_uses(p->fn, slot) == 2 && read_in_chain_only(p, load->res)
+               ? load
+               : NULL;
+}
+
+/* groups: those committed after what stands in front of the chain, before its first loop. */
+static void delay_waits(piping *p, ir_op *head, int groups)
+{
+    for (ir_op *op = head->parent->first, *nx; op && op != head; op = nx) {
+        nx = op->next;
+        if (op->code != OP_COPY_ASYNC || op->next->code != OP_COPY_COMMIT ||
+            op->next->next->code != OP_COPY_WAIT)
+            continue;
+        ir_op *commit = op->next, *wait = commit->next;
+        ir_val slot = op->args[op->nargs - 1];
+        ir_op *load = early_load(p, wait, slot);
+        nx = wait->next;
+        if (load) {
+            nx = load->next;
+            ir_move_before(wait, head);
+            ir_move_before(load, head);
+            wait->attr[0].i = groups;
+        } else if (read_in_chain_only(p, slot)) {
+            ir_unlink(commit);
+            ir_unlink(wait);
+        }
+    }
+}
+
+/* ---- two stages and more ---- */
+
+static void begin_ring(piping *p, ir_op *head, ir_val *state)
+{
+    ir_builder b = ir_before(p->fn, head);
+
+    for (uint32_t i = 0; i < p->ncopies; i++)
+        p->fn->values.at[buffer_of(p, i)].type.shape[0] = p->stages;
+    if (ir_depth(head->parent) > 0) /* slots that the last time round is still being read from */
+        ir_barrier(&b, 0, 0);
+    for (int i = 0; i < p->stages - 1; i++)
+        build_guarded(p, &b, -1, segments_from_start(&b, &p->chain, i),
+                      ir_const_int(&b, DT_I32, i));
+    state[0] = ir_const_int(&b, DT_I32, 0);
+    state[1] = ir_const_int(&b, DT_I32, p->stages - 1);
+}
+
+/* Slot numbers of the next iteration: it writes what this one has read. */
+static void turn_ring(piping *p, ir_op *loop, const ir_val *now)
+{
+    ir_builder b = ir_before(p->fn, loop->regions[0]->last);
+    ir_val next = now[1]; /* of two slots, the other */
+
+    if (p->stages > 2) {
+        ir_val one = ir_const_int(&b, DT_I32, 1), all = ir_const_int(&b, DT_I32, p->stages);
+        ir_val up = ir_binary(&b, OP_ADD, now[0], one);
+        next = ir_where(&b, ir_binary(&b, OP_CMP_EQ, up, all), ir_const_int(&b, DT_I32, 0), up);
+    }
+    loop_yield_more(p->fn, loop, (ir_val[]){next, now[0]}, 2);
+}
+
+static void ring_loop(piping *p, uint32_t seg, ir_val *state)
+{
+    ir_op *loop = loop_carry_more(p->fn, p->loops[seg].loop, state, 2);
+    ir_block *body = loop->regions[0];
+    ir_val now[] = {body->arg + body->nargs - 2, body->arg + body->nargs - 1};
+    ir_val slot[MAX_COPIES];
+
+    ir_name(p->fn, now[0], "read");
+    ir_name(p->fn, now[1], "write");
+    p->loops[seg].loop = loop;
+    ir_builder b = ir_before(p->fn, body->first);
+    ir_copy_wait(&b, p->stages - 2);
+    ir_barrier(&b, 0, 0);
+    build_guarded(p, &b, -1, segments_ahead(&b, &p->chain, seg, body->arg, p->stages - 1),
+                  now[1]);
+    for (uint32_t i = 0; i < p->ncopies; i++)
+        slot[i] = ir_buffer_slot(&b, buffer_of(p, i), now[0]);
+    drop_copies(p, seg, slot);
+    turn_ring(p, loop, now);
+    state[0] = loop->res + loop->nres - 2;
+    state[1] = loop->res + loop->nres - 1;
+}
+
+static void make_ring(piping *p)
+{
+    ir_op *head = p->loops[0].loop;
+    ir_val state[2];
+
+    begin_ring(p, head, state);
+    delay_waits(p, head, p->stages - 1);
+    for (uint32_t seg = 0; seg < p->chain.n; seg++)
+        ring_loop(p, seg, state);
+    p->changes += p->ncopies;
+}
+
+/* ---- one stage ---- */
+
+static int place_in_block(const ir_op *op)
+{
+    int n = 0;
+
+    for (; op; op = op->prev)
+        n++;
+    return n;
+}
+
+static int read_at(const piping *p, uint32_t seg, uint32_t i, bool last)
+{
+    const loop_copies *l = &p->loops[seg];
+    const ir_block *body = l->loop->regions[0];
+    ir_val slot = l->at.at[i].slot->res;
+
+    return place_in_block(last ? last_reader(p->fn, body, slot) : first_reader(p->fn, body, slot));
+}
+
+/* The group of copy i in a loop: how many different places of first reading come before its own. */
+static int group_in(const piping *p, uint32_t seg, uint32_t i)
+{
+    int seen[MAX_COPIES], n = 0, mine = read_at(p, seg, i, false);
+
+    for (uint32_t k = 0; k < p->ncopies; k++) {
+        int at = read_at(p, seg, k, false);
+        bool known = at >= mine;
+        for (int s = 0; s < n; s++)
+            known |= seen[s] == at;
+        if (!known)
+            seen[n++] = at;
+    }
+    return n;
+}
+
+/* Groups that are alike in all loops, of which the first is done with before the last is read. */
+static bool find_groups(piping *p)
+{
+    p->ngroups = 0;
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        p->group[i] = group_in(p, 0, i);
+        p->ngroups = p->group[i] >= p->ngroups ? p->group[i] + 1 : p->ngroups;
+        for (uint32_t seg = 0; seg < p->chain.n; seg++) {
+            if (group_in(p, seg, i) != p->group[i] || !read_at(p, seg, i, false))
+                return false;
+        }
+    }
+    for (uint32_t seg = 0; seg < p->chain.n; seg++) {
+        int done = 0, last = 0;
+        for (uint32_t i = 0; i < p->ncopies; i++) {
+            if (p->group[i] == 0 && read_at(p, seg, i, true) > done)
+                done = read_at(p, seg, i, true);
+            if (p->group[i] == p->ngroups - 1)
+                last = read_at(p, seg, i, false);
+        }
+        if (done >= last)
+            return false;
+    }
+    return p->ngroups > 1;
+}
+
+/* In front of the first reading of a group: it has landed, and what was read before is free. */
+static void turn_group(piping *p, uint32_t seg, int group, ir_op *reader, ir_val zero)
+{
+    ir_builder b = ir_before(p->fn, reader);
+    ir_val counter = p->loops[seg].loop->regions[0]->arg;
+
+    ir_copy_wait(&b, 0);
+    ir_barrier(&b, 0, 0);
+    if (group + 1 < p->ngroups)
+        build_now(p, &b, seg, group + 1, zero);
+    else
+        build_guarded(p, &b, 0, segments_ahead(&b, &p->chain, seg, counter, 1), zero);
+}
+
+static void single_loop(piping *p, uint32_t seg, const ir_val *slot, ir_val zero)
+{
+    const loop_copies *l = &p->loops[seg];
+    ir_op *reader[MAX_COPIES];
+
+    for (int g = 0; g < p->ngroups; g++) {
+        for (uint32_t i = 0; i < p->ncopies; i++) {
+            if (p->group[i] == g)
+                reader[g] = first_reader(p->fn, l->loop->regions[0], l->at.at[i].slot->res);
+        }
+    }
+    for (int g = 0; g < p->ngroups; g++)
+        turn_group(p, seg, g, reader[g], zero);
+    drop_copies(p, seg, slot);
+}
+
+static void make_single(piping *p)
+{
+    ir_op *head = p->loops[0].loop;
+    ir_builder b = ir_before(p->fn, head);
+    ir_val slot[MAX_COPIES], zero = ir_const_int(&b, DT_I32, 0);
+
+    for (uint32_t i = 0; i < p->ncopies; i++)
+        slot[i] = ir_buffer_slot(&b, buffer_of(p, i), zero);
+    build_guarded(p, &b, 0, segments_from_start(&b, &p->chain, 0), zero);
+    delay_waits(p, head, 1);
+    for (uint32_t seg = 0; seg < p->chain.n; seg++)
+        single_loop(p, seg, slot, zero);
+    p->changes += p->ncopies;
+}
+
+/* ---- the pass ---- */
+
+/* Returns the op to go on behind. */
+static ir_op *pipe_from(piping *p, ir_op *loop)
+{
+    if (!find_chain(p, loop))
+        return loop;
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        ir_op *alloc = p->loops[0].at.at[i].alloc;
+        if (ir_inside(alloc->parent, loop))
+            ir_move_before(alloc, loop);
+    }
+    if (p->stages > 1 && owns_buffers(p))
+        make_ring(p);
+    while (p->stages == 1 && p->chain.n > 1 && !find_groups(p))
+        p->chain.n--; /* what does not take part begins a chain of its own */
+    if (p->stages == 1 && find_groups(p))
+        make_single(p);
+    return p->loops[p->chain.n - 1].loop;
+}
+
+static void pipe_block(piping *p, ir_block *blk)
+{
+    for IR_EACH_OP(op, blk) {
+        for (int i = 0; i < op->nregions; i++)
+            pipe_block(p, op->regions[i]);
+    }
+    for IR_EACH_OP(op, blk) {
+        if (op->code == OP_FOR)
+            op = pipe_from(p, op);
+    }
+}
+
+tw_status pass_pipeline_loops(pass_cx *cx, ir_module *m)
+{
+    piping *p = ARENA_NEW(cx->scratch, piping);
+
+    p->fn = m->kernel;
+    p->a = cx->scratch;
+    p->stages = schedule_of(cx)->params.num_stages;
+    pipe_block(p, m->kernel->body);
+    cx->changes = p->changes;
+    return TW_OK;
+}
