@@ -152,7 +152,10 @@ static void print_result(const cli *c, const result *r)
     if (known)
         printf("  the store had it already; --again tunes anew\n");
     else if (r->winner)
-        printf("  %s, in %s\n", r->stopped ? "stopped, the best so far is kept" : "stored",
+        printf("  %s, in %s\n",
+               c->opt.checked ? "checked, nothing is stored"
+               : r->stopped   ? "stopped, the best so far is kept"
+                              : "stored",
                text_seconds(r->elapsed_s).s);
 }
 

@@ -72,5 +72,5 @@ int open_kernel(cli *c, tw_context *cx, const char *what, tw_kernel **out)
     if (st)
         return cli_fail_last(c);
     fputs(tw_kernel_warnings(*out), stderr);
-    return CLI_OK;
+    return c->opt.checked && tw_kernel_set_checked(*out) ? cli_fail_last(c) : CLI_OK;
 }

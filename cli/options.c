@@ -50,6 +50,8 @@ static const option_row rows[] = {
     {"seed", 0, KIND_INT, AT(seed), "N", LAUNCH, "seed of rand: values (0)", NULL},
     {"check", 0, KIND_FLAG, AT(check), NULL, VERB_RUN,
      "compare with the interpreter in double precision", NULL},
+    {"checked", 0, KIND_FLAG, AT(checked), NULL, LAUNCH | VERB_COMPILE,
+     "assert before each access and integer division what it needs (an index inside, no 0)", NULL},
     {"tolerance", 0, KIND_NUMBER, AT(tolerance), "X", VERB_RUN,
      "relative error that --check accepts (by dtype; f32: 3e-5)", NULL},
     {"programs", 0, KIND_RANGE, AT(program_first), "FIRST:COUNT", VERB_RUN,

@@ -25,7 +25,7 @@ typedef struct options {
     size_t save_count;
     double budget, tolerance, older; /* below 0: not given */
     int64_t seed, threads, repeat, program_first, program_count, max_size;
-    bool json, check, again, time, f64, help, artifacts;
+    bool json, check, checked, again, time, f64, help, artifacts;
     const char **word; /* what is no option, in order */
     size_t word_count;
 } options;

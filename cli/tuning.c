@@ -64,8 +64,9 @@ static bool may_tune(const cli *c, const problem *p)
 {
     const char *spec = p->device.spec;
 
-    return !c->opt.config && !c->opt.program_count && strcmp(spec, "interp") != 0 &&
-           strcmp(spec, "null") != 0 && !(c->opt.tune && strcmp(c->opt.tune, "never") == 0);
+    return !c->opt.config && !c->opt.checked && !c->opt.program_count &&
+           strcmp(spec, "interp") != 0 && strcmp(spec, "null") != 0 &&
+           !(c->opt.tune && strcmp(c->opt.tune, "never") == 0);
 }
 
 static int tune_now(cli *c, problem *p)

@@ -7,6 +7,17 @@
 #include "compiler/base/check.h"
 #include "dsl/elaborate.h"
 
+/* A division that checked mode would refuse must not be computed where the text does not ask for it. */
+static bool may_divide_by_zero(const elab *cx, const expr *e)
+{
+    const decl *d = e->b->kind == EXPR_NAME ? e->b->decl : NULL;
+
+    if (e->op != TOK_SLASH && e->op != TOK_PERCENT)
+        return false;
+    return e->b->kind != EXPR_INT && e->b->kind != EXPR_FLOAT &&
+           !(d && cx->env[d->slot].kind != VAL_RUN);
+}
+
 /* Worth computing even if it is not used: a few scalar operations without effects. */
 static bool is_cheap(const elab *cx, const expr *e)
 {
@@ -25,7 +36,8 @@ static bool is_cheap(const elab *cx, const expr *e)
     case EXPR_UNARY:
         return e->depth <= 4 && is_cheap(cx, e->a);
     case EXPR_BINARY:
-        return e->depth <= 4 && is_cheap(cx, e->a) && is_cheap(cx, e->b);
+        return e->depth <= 4 && is_cheap(cx, e->a) && is_cheap(cx, e->b) &&
+               !may_divide_by_zero(cx, e);
     case EXPR_COND:
         return e->depth <= 4 && is_cheap(cx, e->a) && is_cheap(cx, e->b) && is_cheap(cx, e->c);
     default:

@@ -221,6 +221,13 @@ TW_API const char *tw_kernel_name(const tw_kernel *k); /* borrowed from k, as th
 /* Warnings of the load, rendered; "" when there are none. */
 TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 
+/* Checked mode, from now on: before every access and integer division of k stands an assert, so that a
+ * launch fails (TW_E_ASSERT, naming line, values and program) where an index lies outside of its
+ * tensor, a slice meets nothing of it, a tile of indices holds what is neither inside nor -1, or an
+ * integer is divided by 0. Slower; configurations are those of the unchecked kernel, and tuning keeps
+ * nothing. Call it before the first use of k. Fails with TW_E_ARG. */
+TW_API TW_CHECKED tw_status tw_kernel_set_checked(tw_kernel *k);
+
 typedef enum tw_param_kind {
     TW_PARAM_TENSOR,
     TW_PARAM_SCALAR,   /* run-time value                                             */

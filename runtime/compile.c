@@ -50,6 +50,8 @@ static hash128 artifact_key(const target *t, const compile_job *j)
     hash128 h = mix_text(hash_str(ARTIFACT_SCHEMA), tw_version());
 
     h = hash_mix(h, hash_mix(j->l.hash, j->asserts));
+    if (exe->kernel->checked)
+        h = mix_text(h, "checked");
     h = mix_schedule(h, t, &exe->cfg);
     for (uint32_t i = 0; i < sig->nparams; i++) {
         if (!sig->param[i].is_tensor)
@@ -94,7 +96,7 @@ static void mix_assert(ir_op *op, void *arg)
 {
     compile_job *j = arg;
 
-    if (op->code == OP_ASSERT)
+    if (op->code == OP_ASSERT || op->code == OP_PRINT)
         j->asserts = mix_text(j->asserts, artifact_assert_text(&j->l.a, op));
 }
 

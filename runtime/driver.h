@@ -30,7 +30,7 @@ typedef struct driver_step {
     int64_t first, count;      /* programs to run: a range in kernel order, x fastest           */
     int threads;               /* CPU: at most this many, >= 1                                  */
     bool f64, running_max_low; /* interp: see tw_launch_options                                 */
-    const print_target *print; /* who is given what programs print; of code: through SLOT_PRINT */
+    const program_calls *calls; /* what programs call; code has it from SLOT_CALLS              */
     bool (*stop)(void *user);  /* interp: asked now and then, by any thread; NULL: never         */
     void *stop_user;
 } driver_step;
@@ -45,7 +45,7 @@ enum driver_copy { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE };
 
 struct driver {
     const char *name;   /* "host" */
-    bool prints;        /* programs can hand over what they print while they run */
+    bool calls;         /* programs may call the host while they run: SLOT_CALLS */
     const char *family; /* targets it can run: target.family; NULL: any (null device) */
 
     /* options: what follows the colon of the device's spec, "" when nothing does. Fills dev->name,

@@ -79,6 +79,15 @@ const char *tw_kernel_warnings(const tw_kernel *k)
     return k && k->warnings ? k->warnings : "";
 }
 
+tw_status tw_kernel_set_checked(tw_kernel *k)
+{
+    error_clear();
+    if (!k || atomic_load(&k->uses))
+        return error_set(TW_E_ARG, "tw_kernel_set_checked: k is NULL, or was used before");
+    k->checked = true;
+    return TW_OK;
+}
+
 size_t tw_kernel_param_count(const tw_kernel *k)
 {
     const kernel_sig *sig = k ? &k->source->sig : NULL;

@@ -64,7 +64,7 @@ typedef struct launch_state {
     workspace *work;                         /* or NULL */
     driver_scratch scratch;                  /* what part is counted in; bytes NULL: there is none */
     size_t part[RUNTIME_MAX_WORKSPACES + 1]; /* offset of each workspace, then of the counters */
-    launch_print print;
+    launch_calls calls;
     ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];
     uint64_t slots[RUNTIME_MAX_SLOTS];
 } launch_state;
@@ -203,8 +203,8 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
                            s.index * sizeof(uint64_t));
     case SLOT_ASSERT:
         return (uintptr_t)l->exe->device->drv->assert_word(l->exe->device, l->exe->loaded);
-    case SLOT_PRINT:
-        return (uintptr_t)&l->print.target;
+    case SLOT_CALLS:
+        return (uintptr_t)&l->calls.calls;
     case SLOT_FIRST:
         return (uint64_t)l->first;
     }
@@ -228,13 +228,12 @@ static tw_status clear_counters(const launch_state *l)
 
 static tw_status assert_status(const launch_state *l, int32_t failed)
 {
-    const artifact *art = l->exe->art;
+    char text[512];
 
     if (failed == 0)
         return TW_OK;
-    bool known = failed > 0 && (uint32_t)failed <= art->nasserts;
     return error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", name_of(l),
-                     known ? art->assert_text[failed - 1] : "(unknown)");
+                     launch_assert_text(&l->calls, failed, text, sizeof text));
 }
 
 static tw_status run_step(launch_state *l, const recipe_step *step)
@@ -252,7 +251,7 @@ static tw_status run_step(launch_state *l, const recipe_step *step)
         .threads = exe->threads,
         .f64 = l->opt && l->opt->f64,
         .running_max_low = l->opt && l->opt->running_max_low,
-        .print = &l->print.target,
+        .calls = &l->calls.calls,
         .stop = l->opt ? l->opt->stop : NULL,
         .stop_user = l->opt ? l->opt->stop_user : NULL,
     };
@@ -291,7 +290,7 @@ tw_status runtime_launch_exe(executable *exe, const launch_args *args, const lau
     if (l.count == 0)
         return TW_OK;
     TRY(runtime_exe_load(exe));
-    l.print = launch_print_of(exe->kernel->cx, exe->art, opt && opt->prints);
+    launch_calls_begin(&l.calls, exe->kernel->cx, exe->art, opt && opt->prints);
     TRY(make_ready(&l));
     TRY(take_workspaces(&l));
     for (uint32_t i = 0; i < exe->art->nsteps && st == TW_OK; i++)

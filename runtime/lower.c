@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/ir/irtext.h"
+#include "compiler/passes/pipeline.h"
 #include "runtime/args.h"
 #include <string.h>
 
@@ -97,7 +98,7 @@ static tw_status lower_guarded(void *arg)
     TRY(src->lower(src, &l->a, &l->names, j->bindings.at, j->bindings.n, l->t->name, &l->diags,
                    &l->module));
     l->hash = ir_hash(l->module);
-    return TW_OK;
+    return l->k->checked ? pipeline_run_pass(l->module, "check_accesses", &l->diags, NULL) : TW_OK;
 }
 
 tw_status lowering_run(lowering *l, const problem *p, const config *cfg)

@@ -23,8 +23,8 @@ static bool slot_fits(const executable *exe, recipe_slot s)
         return s.index < exe->art->ncounters;
     case SLOT_ASSERT:
         return exe->device->drv->assert_word != NULL;
-    case SLOT_PRINT:
-        return exe->device->drv->prints;
+    case SLOT_CALLS:
+        return exe->device->drv->calls;
     case SLOT_FIRST:
         return true;
     }

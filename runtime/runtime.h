@@ -160,6 +160,7 @@ struct tw_kernel {
     struct dsl_unit *unit;       /* of kernel text, or NULL */
     const kernel_source *source; /* owned by unit, or by the kernel (tir) */
     const char *warnings;
+    bool checked; /* see tw_kernel_set_checked */
     tw_param_info *params;      /* tw_kernel_param_count(k) of them */
     _Atomic(kernel_use *) uses; /* append-only; one per device it ran on */
     pthread_mutex_t lock;       /* inserts into the tables */

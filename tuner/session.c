@@ -205,7 +205,7 @@ static void store_one(session *s, const trial *t)
         row.spill_bytes = t->exe->art->spill_bytes;
         row.shared_bytes = t->exe->art->nsteps ? t->exe->art->step[0].shared_bytes : 0;
     }
-    if (config_text(&t->cfg, text) == TW_OK)
+    if (config_text(&t->cfg, text) == TW_OK && !s->rq.k->checked)
         store_put_trial(s->rq.k->cx->store, &s->rq.key, &row);
 }
 

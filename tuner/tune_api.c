@@ -166,9 +166,11 @@ static void keep_winner(tune_job *j, session *s)
     if (!best->done || (s->cancelled && s->best == 0) || !beats_stored(j, j->seconds) ||
         config_text(&best->cfg, text) != TW_OK)
         return;
-    runtime_exe_store(best->exe);
-    store_put_best(store_of(j), &j->rq.key, text, j->seconds,
-                   spread_of(best->sample, best->nsamples));
+    if (!j->rq.k->checked) { /* whose times are of another program */
+        runtime_exe_store(best->exe);
+        store_put_best(store_of(j), &j->rq.key, text, j->seconds,
+                       spread_of(best->sample, best->nsamples));
+    }
     runtime_adopt(j->rq.k, j->rq.dev, j->rq.args, best->exe, TW_LAYER_TUNED, j->seconds);
     runtime_log(j->rq.k->cx, TW_LOG_INFO, "tuned kernel '%s': %s, %.4g ms, %.3g x the default",
                 j->rq.k->source->sig.name, text, j->seconds * 1e3,

@@ -36,10 +36,10 @@ typedef struct ir_op_info {
 } ir_op_info;
 const ir_op_info *op_info(enum ir_opcode code);
 int op_parse(const char *name); /* -1 when unknown */
-/* (view, one index per dimension[, values]) with extent and inside: load, store, atomics. */
+/* (view, one index per dimension[, values]) with extent and inside: load, store, atomics of level 1. */
 static inline bool op_is_access(enum ir_opcode code)
 {
-    return (op_info(code)->traits & (OPT_READ | OPT_WRITE)) != 0;
+    return code >= OP_LOAD && code <= OP_ATOMIC_CAS;
 }
 static inline bool op_is_fold(enum ir_opcode code)
 {
@@ -57,6 +57,8 @@ static inline bool op_is_atomic(enum ir_opcode code)
 {
     return code >= OP_ATOMIC_ADD && code <= OP_ATOMIC_CAS; /* copies read and write, too */
 }
+
+#define ASSERT_MAX_VALUES 3 /* that the text of an assert shows */
 
 typedef uint32_t ir_val;
 

@@ -386,6 +386,16 @@ void ir_assert(ir_builder *b, ir_val cond, const char *text)
     ir_build(b, OP_ASSERT, &cond, 1, (ir_attr[]){{.s = text}}, (ir_type){0});
 }
 
+void ir_assert_values(ir_builder *b, ir_val cond, const ir_val *value, int n, const char *text)
+{
+    ir_val args[1 + ASSERT_MAX_VALUES] = {cond};
+
+    ICHECK(n <= ASSERT_MAX_VALUES, "an assert shows few values");
+    for (int i = 0; i < n; i++)
+        args[1 + i] = value[i];
+    ir_build(b, OP_ASSERT, args, 1 + n, (ir_attr[]){{.s = text}}, (ir_type){0});
+}
+
 void ir_print_value(ir_builder *b, ir_val v, const char *text)
 {
     ir_build(b, OP_PRINT, &v, 1, (ir_attr[]){{.s = text}}, (ir_type){0});

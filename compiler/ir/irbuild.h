@@ -64,6 +64,8 @@ typedef struct ir_access_args {
 } ir_access_args;
 ir_op *ir_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_access_args *x);
 void ir_print_value(ir_builder *b, ir_val v, const char *text);
+/* value: at most 3 i32 scalars, which stand for {0} {1} {2} in the text. */
+void ir_assert_values(ir_builder *b, ir_val cond, const ir_val *value, int n, const char *text);
 void ir_assert(ir_builder *b, ir_val cond, const char *text);
 
 /* Control: the op and its regions; fill a region through ir_at_end(fn, op->regions[i]) and end it

@@ -412,6 +412,15 @@ static bool on_condition(const typing *t)
     return carried(t, 1);
 }
 
+static bool assertion(const typing *t)
+{
+    for (int i = 1; i < t->nargs; i++) {
+        if (!is_scalar(arg_type(t, i), DT_I32))
+            return refuse(t, "what the text of an assert shows are i32 scalars");
+    }
+    return on_condition(t);
+}
+
 static bool result_of(const typing *t, enum ir_opcode code)
 {
     switch (code) {
@@ -512,8 +521,9 @@ static bool result_of(const typing *t, enum ir_opcode code)
         return loop_bounds(t);
     case OP_IF:
     case OP_CONDITION:
-    case OP_ASSERT:
         return on_condition(t);
+    case OP_ASSERT:
+        return assertion(t);
     case OP_WHILE:
     case OP_YIELD:
     case OP_RETURN:

@@ -16,7 +16,7 @@ enum slot_kind {
     SLOT_COUNTER,   /* pointer to counter `index` (64 bits), cleared before the step       */
     SLOT_ASSERT,    /* GPU: pointer to a 64-bit word; a program stores 1 + the index of an
                        assert that failed. Nobody clears it: it holds the last failure     */
-    SLOT_PRINT,     /* CPU: pointer to a print_target, which code calls                     */
+    SLOT_CALLS,     /* CPU: pointer to a program_calls                                     */
     SLOT_FIRST      /* GPU: i64 number of the launch's first program: block x of the physical,
                        one-dimensional grid runs program first + x, fastest along grid 0   */
 };
@@ -51,11 +51,14 @@ typedef struct artifact_print {
     int32_t shape[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK]; /* in elements */
 } artifact_print;
-/* Who is given what programs print; several may call at once. */
-typedef struct print_target {
-    void (*print)(const struct print_target *self, int32_t index, int32_t x, int32_t y, int32_t z,
+/* What programs on the host call while they run; several may at once. fail: before a program returns the
+ * assert that failed, when its text shows values (ASSERT_MAX_VALUES of them, or fewer). */
+typedef struct program_calls {
+    void (*print)(const struct program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
                   const void *elements);
-} print_target;
+    void (*fail)(const struct program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
+                 const int32_t *values);
+} program_calls;
 
 enum object_kind { OBJECT_ELF, OBJECT_TIR, OBJECT_PTX, OBJECT_CUBIN };
 typedef struct code_object {

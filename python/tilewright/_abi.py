@@ -144,6 +144,7 @@ FUNCTIONS = {  # name: (result, arguments)
     "tw_kernel_destroy": (None, [HANDLE]),
     "tw_kernel_name": (C.c_char_p, [HANDLE]),
     "tw_kernel_warnings": (C.c_char_p, [HANDLE]),
+    "tw_kernel_set_checked": (STATUS, [HANDLE]),
     "tw_kernel_param_count": (C.c_size_t, [HANDLE]),
     "tw_kernel_param": (STATUS, [HANDLE, C.c_size_t, P(ParamInfo)]),
     "tw_kernel_shape": (STATUS, [HANDLE] + ARGS + [C.c_char_p, P(C.c_int), P(C.c_int64),

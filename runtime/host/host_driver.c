@@ -172,7 +172,7 @@ static tw_status host_run(tw_device *dev, void *loaded, const driver_step *s, tw
 const driver host_driver = {
     .name = "host",
     .family = "cpu",
-    .prints = true,
+    .calls = true,
     .open = host_open,
     .close = host_close,
     .reaches = host_reaches,

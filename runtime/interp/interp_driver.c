@@ -116,7 +116,7 @@ static int32_t interpret(const void *cx, int64_t lo, int64_t hi, void *scratch)
 
 static void print(void *user, int32_t index, const int64_t program[3], const void *elements)
 {
-    const print_target *to = user;
+    const program_calls *to = user;
 
     to->print(to, index, (int32_t)program[0], (int32_t)program[1], (int32_t)program[2], elements);
 }
@@ -150,7 +150,7 @@ static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_s
          .f64 = s->f64,
          .running_max_low = s->running_max_low,
          .print = print,
-         .print_user = (void *)(uintptr_t)s->print,
+         .print_user = (void *)(uintptr_t)s->calls,
          .stop = s->stop,
          .stop_user = s->stop_user},
         s->first,
@@ -167,6 +167,9 @@ static tw_status interp_launch_step(tw_device *dev, void *loaded, const driver_s
         return TW_OK;
     if (fault.status == TW_E_ASSERT) {
         *failed = fault.assert_index + 1;
+        if (fault.nvalues)
+            s->calls->fail(s->calls, fault.assert_index, (int32_t)fault.program[0],
+                           (int32_t)fault.program[1], (int32_t)fault.program[2], fault.value);
         return TW_OK;
     }
     return error_set(fault.status, "interpreter: %s", fault.text);

@@ -91,4 +91,22 @@ for device in interp cpu:1; do
     expect 0 "" "$tw" bench "$work/said.tw" 'x=rand:f32[64]' --device=$device --repeat=3
     ! grep -q "^first" "$work/out" "$work/err" || complain "bench prints"
 done
+
+# checked mode: the message has line, values and program; compile shows the asserts, pages know the option
+cat >"$work/far.tw" <<'END'
+kernel far(x: f32[M, N], out y: f32[N], n: i32) tune BLOCK in {8, 4} grid (1) {
+    store(y[0 :+ BLOCK], load(x[n, 0 :+ BLOCK]));
+}
+END
+far=("$work/far.tw" 'x=rand:f32[3,8]')
+for device in interp cpu:1; do
+    expect 0 "" "$tw" run "${far[@]}" n=3 --device=$device --tune=never
+    expect 11 "index 3 of dimension 0 of 'x' is outside of its extent of 3 ($work/far.tw:2), in program 0, 0, 0" \
+        "$tw" run "${far[@]}" n=3 --device=$device --checked
+    expect 0 "PASS" "$tw" run "${far[@]}" n=2 --device=$device --checked --check
+    expect 11 "outside" "$tw" bench "${far[@]}" n=3 --device=$device --checked --repeat=3
+done
+expect 11 "outside" "$tw" tune "${far[@]}" n=3 --device=cpu:1 --checked --budget=100ms
+expect 0 "is outside of its extent" "$tw" compile "$work/far.tw" --checked --emit=tir
+expect 2 "checked" "$tw" cache list --checked
 finish

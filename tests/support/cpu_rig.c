@@ -99,7 +99,7 @@ static uint64_t slot_value(const ir_fn *fn, recipe_slot s, const interp_arg *arg
     case SLOT_WORKSPACE:
     case SLOT_COUNTER:
     case SLOT_ASSERT:
-    case SLOT_PRINT:
+    case SLOT_CALLS:
     case SLOT_FIRST:
         break;
     }

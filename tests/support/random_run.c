@@ -20,7 +20,7 @@ static DLTensor tensor_of(void *at, int rank, int64_t *shape, uint8_t code)
     return (DLTensor){at, {kDLCPU, 0}, rank, {code, 32, 1}, shape, NULL, 0};
 }
 
-bool random_run(num_device *d, const char *text, random_tensors *t)
+tw_status random_run(num_device *d, const char *text, bool checked, random_tensors *t)
 {
     int64_t in[2] = {ROWS, COLUMNS};
     int64_t out[3] = {RANDOM_PROGRAMS * RANDOM_PLANES, RANDOM_EXTENT, RANDOM_EXTENT};
@@ -31,14 +31,40 @@ bool random_run(num_device *d, const char *text, random_tensors *t)
     tw_kernel *k = NULL;
     tw_status st = tw_kernel_load_text(d->cx, "random.tw", text, strlen(text), NULL, &k);
 
+    if (st == TW_OK && checked)
+        st = tw_kernel_set_checked(k);
     if (st == TW_OK)
         st = tw_launch(k, d->dev, NULL, args, 5);
-    if (st != TW_OK && st != TW_E_LIMIT) {
+    if (st != TW_OK && st != TW_E_LIMIT && !(checked && st == TW_E_ASSERT)) {
         num_say("%s", text);
         num_must(st, d->label);
     }
     tw_kernel_destroy(k);
-    return st == TW_OK;
+    return st;
+}
+
+bool random_compare(num_device *oracle, num_device *d, uint64_t seed, bool checked, bool *ran)
+{
+    static random_tensors want, got;
+    static char text[RANDOM_TEXT];
+
+    random_kernel(seed, text);
+    random_prepare(&want, seed);
+    random_prepare(&got, seed);
+    tw_status a = random_run(oracle, text, checked, &want), b = random_run(d, text, checked, &got);
+    *ran = a == TW_OK && b == TW_OK;
+    if (checked && a != b && (a == TW_E_ASSERT || b == TW_E_ASSERT)) {
+        num_say("%s\nseed %llu: %s on the interpreter, %s on %s\n", text, (unsigned long long)seed,
+                tw_status_name(a), tw_status_name(b), d->label);
+        return false;
+    }
+    if (*ran && !random_agree(&want, &got, d->label, seed, text))
+        return false;
+    if (!*ran || !checked)
+        return true;
+    random_prepare(&got, seed);
+    return random_run(d, text, false, &got) != TW_OK ||
+           random_agree(&want, &got, d->label, seed, text);
 }
 
 bool random_agree(const random_tensors *a, const random_tensors *b, const char *label,

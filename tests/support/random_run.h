@@ -12,8 +12,12 @@ typedef struct random_tensors {
 } random_tensors;
 
 void random_prepare(random_tensors *t, uint64_t seed);
-/* True when the launch gave a result; false when the library says that it is too large. */
-bool random_run(num_device *d, const char *text, random_tensors *t);
+/* TW_OK; TW_E_LIMIT when the library says that it is too large; of a checked kernel also TW_E_ASSERT.
+ * Anything else fails the test. */
+tw_status random_run(num_device *d, const char *text, bool checked, random_tensors *t);
+/* The same on the oracle and on d. False, and why is said, when they do not agree. *ran: there are
+ * results. A kernel whose asserts hold gives what it gives without them. */
+bool random_compare(num_device *oracle, num_device *d, uint64_t seed, bool checked, bool *ran);
 /* a: the interpreter's. */
 bool random_agree(const random_tensors *a, const random_tensors *b, const char *label,
                   uint64_t seed, const char *text);

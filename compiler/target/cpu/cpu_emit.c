@@ -37,7 +37,7 @@ LLVMValueRef cpu_slot(cpu_emit *e, enum slot_kind kind, int param, int index)
     vec_push(&e->slots, e->a, s);
     LLVMPositionBuilderBefore(e->cx->b, LLVMGetBasicBlockTerminator(e->entry));
     LLVMValueRef at = ll_gep(e->cx, e->cx->i64, e->arg_slots, ll_i64(e->cx, i));
-    LLVMTypeRef type = kind == SLOT_POINTER || kind == SLOT_PRINT ? e->cx->ptr : e->cx->i64;
+    LLVMTypeRef type = kind == SLOT_POINTER || kind == SLOT_CALLS ? e->cx->ptr : e->cx->i64;
     LLVMValueRef v = ll_load(e->cx, type, at, 8);
     vec_push(&e->slot_value, e->a, v);
     cpu_home(e);
@@ -97,11 +97,18 @@ static void read_scalar_params(cpu_emit *e)
 
 static void emit_assert(cpu_emit *e, const ir_op *op)
 {
-    LLVMBasicBlockRef pass = ll_block(e->cx, "");
+    LLVMBasicBlockRef pass = ll_block(e->cx, ""), fail = e->leave;
 
+    if (op->nargs > 1)
+        fail = ll_block(e->cx, "fail");
+    LLVMBuildCondBr(e->cx->b, e->scalar[op->args[0]], pass, fail);
+    if (op->nargs > 1) {
+        cpu_goto(e, fail);
+        cpu_emit_failure(e, op, e->asserts.n);
+        LLVMBuildBr(e->cx->b, e->leave);
+    }
     vec_push(&e->asserts, e->a, artifact_assert_text(e->a, op));
     ll_phi_add(e->exit_code, ll_int(e->cx->i32, e->asserts.n), e->here);
-    LLVMBuildCondBr(e->cx->b, e->scalar[op->args[0]], pass, e->leave);
     cpu_goto(e, pass);
 }
 

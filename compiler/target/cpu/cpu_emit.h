@@ -85,6 +85,7 @@ typedef struct cpu_emit {
     int block_rows;           /* 0: none */
     LLVMValueRef tile_memory; /* of emulated tiles; NULL until used */
     LLVMValueRef room[4];     /* of cpu_atomic.c; NULL until used */
+    LLVMValueRef values;      /* of asserts; NULL until used */
 } cpu_emit;
 
 /* ---- cpu_emit.c ---- */
@@ -142,8 +143,10 @@ void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef l
 /* acc + both products of the pairs, in f32; subnormal factors and results may be taken for 0. */
 LLVMValueRef cpu_add_products(cpu_emit *e, LLVMValueRef acc, LLVMValueRef x, LLVMValueRef y);
 
-/* ---- cpu_print.c ---- */
+/* ---- cpu_calls.c ---- */
 void cpu_emit_print(cpu_emit *e, const ir_op *op);
+/* Tells the values of an assert that failed, the kernel's index-th. */
+void cpu_emit_failure(cpu_emit *e, const ir_op *op, uint32_t index);
 
 /* ---- cpu_eval.c ---- */
 cpu_got cpu_eval(cpu_emit *e, ir_val v, const cpu_at *at);

@@ -325,7 +325,7 @@ tw_status interp_run(const interp_program *p, const interp_launch *l, int64_t fi
 
     if (!ag) {
         if (fault)
-            *fault = (interp_fault){TW_E_NOMEM, NULL, 0, "no memory for an interpreted program"};
+            *fault = (interp_fault){.status = TW_E_NOMEM, .text = "no memory for an interpreted program"};
         return TW_E_NOMEM;
     }
     for (int64_t k = first < 0 ? 0 : first; k < total && k - first < count; k++) {

@@ -51,6 +51,9 @@ typedef struct interp_fault {
     tw_status status;
     const ir_op *op; /* or NULL */
     int32_t assert_index; /* TW_E_ASSERT: which of the kernel's asserts, in text order from 0 */
+    int nvalues;          /* that its text shows */
+    int32_t value[ASSERT_MAX_VALUES];
+    int64_t program[3];
     char text[256];
 } interp_fault;
 

@@ -105,6 +105,10 @@ static bool check_assert(interp_agent *ag, const ir_op *op)
     if (cells_of(ag, op->args[0])->i)
         return true;
     ag->fault.assert_index = index_among(ag, op);
+    ag->fault.nvalues = op->nargs - 1;
+    for (int i = 1; i < op->nargs; i++)
+        ag->fault.value[i - 1] = (int32_t)cells_of(ag, op->args[i])->i;
+    memcpy(ag->fault.program, ag->id, sizeof ag->id);
     return interp_fail(ag, TW_E_ASSERT, op, "%s", op->attr[0].s);
 }
 

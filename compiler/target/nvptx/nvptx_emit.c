@@ -171,7 +171,7 @@ static void take_slot(nv_emit *e, const recipe_slot *s, LLVMValueRef arg)
         break;
     case SLOT_WORKSPACE:
     case SLOT_COUNTER:
-    case SLOT_PRINT:
+    case SLOT_CALLS:
         ICHECK(0, "a slot that this target lists");
     }
 }

@@ -1,5 +1,5 @@
-/* What programs print, as text for the log: a line for a scalar, rows for a tile, of which the
- * middle is left out along extents above 8. */
+/* What programs print, as text for the log, and the asserts that fail. Of a print: a line for a
+ * scalar, rows for a tile, of which the middle is left out along extents above 8. */
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
 #include "compiler/ir/element.h"
@@ -104,10 +104,10 @@ static void write_head(writer *w, const int32_t *program)
         put(w, "%s%d%s", d ? ", " : "[", (int)p->shape[d], d == p->rank - 1 ? "]" : "");
 }
 
-static void print_to_log(const print_target *self, int32_t index, int32_t x, int32_t y, int32_t z,
+static void print_to_log(const program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
                          const void *elements)
 {
-    const launch_print *to = (const launch_print *)self; /* target is its first member */
+    const launch_calls *to = (const launch_calls *)self; /* calls is its first member */
     writer w = {.elements = elements};
     char cell[CELL];
 
@@ -128,13 +128,65 @@ static void print_to_log(const print_target *self, int32_t index, int32_t x, int
     mem_free(w.text);
 }
 
-static void print_nowhere(const print_target *self, int32_t index, int32_t x, int32_t y, int32_t z,
+static void print_nowhere(const program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
                           const void *elements)
 {
     (void)self, (void)index, (void)x, (void)y, (void)z, (void)elements;
 }
 
-launch_print launch_print_of(tw_context *cx, const artifact *art, bool to_log)
+/* ---- asserts --------------------------------------------------------------------------------- */
+
+static void keep_failure(const program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
+                         const int32_t *values)
 {
-    return (launch_print){{to_log ? print_to_log : print_nowhere}, cx, art};
+    launch_calls *c = (launch_calls *)(uintptr_t)self; /* calls is its first member */
+
+    if (atomic_flag_test_and_set(&c->is_kept))
+        return;
+    c->failed = 1 + index;
+    memcpy(c->program, (int32_t[]){x, y, z}, sizeof c->program);
+    memcpy(c->value, values, sizeof c->value);
+}
+
+void launch_calls_begin(launch_calls *c, tw_context *cx, const artifact *art, bool prints)
+{
+    c->calls = (program_calls){prints ? print_to_log : print_nowhere, keep_failure};
+    c->cx = cx;
+    c->art = art;
+    c->failed = 0;
+    atomic_flag_clear(&c->is_kept);
+}
+
+/* {0}, {1}, ... in the text become values. */
+static void fill_in(const launch_calls *c, const char *from, char *text, size_t room)
+{
+    size_t n = 0;
+
+    while (*from && n + 1 < room) {
+        int i = from[0] == '{' && from[1] && from[2] == '}' ? from[1] - '0' : -1;
+        if (i >= 0 && i < ASSERT_MAX_VALUES) {
+            int wrote = snprintf(text + n, room - n, "%d", (int)c->value[i]);
+            n += wrote > 0 ? (size_t)wrote : 0;
+            from += 3;
+        } else {
+            text[n++] = *from++;
+        }
+    }
+    text[n < room ? n : room - 1] = 0;
+    if (n < room)
+        snprintf(text + n, room - n, ", in program %d, %d, %d", (int)c->program[0],
+                 (int)c->program[1], (int)c->program[2]);
+}
+
+/* Several programs may have failed: the one whose values are kept is as good as any. */
+const char *launch_assert_text(const launch_calls *c, int32_t failed, char *text, size_t room)
+{
+    int32_t index = (c->failed ? c->failed : failed) - 1;
+
+    if (index < 0 || (uint32_t)index >= c->art->nasserts)
+        return "(unknown)";
+    if (!c->failed)
+        return c->art->assert_text[index];
+    fill_in(c, c->art->assert_text[index], text, room);
+    return text;
 }
