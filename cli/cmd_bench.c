@@ -42,6 +42,10 @@ static int time_once(cli *c, const problem *p, const tw_launch_options *opt, dou
 {
     double start = cli_now();
 
+    if (on_gpu(p))
+        return tw_launch_timed(p->kernel, p->dev, NULL, p->arg, p->arg_count, opt, out)
+                   ? cli_fail_last(c)
+                   : CLI_OK;
     if (tw_launch_with(p->kernel, p->dev, NULL, p->arg, p->arg_count, opt) ||
         tw_stream_sync(p->dev, NULL))
         return cli_fail_last(c);

@@ -48,6 +48,7 @@ static int compile_opened(cli *c, tw_kernel *kernel)
 
     opt.target = c->opt.target;
     opt.set = c->opt.set;
+    opt.profile = c->opt.profile;
     opt.dump = c->opt.dump;
     opt.time = c->opt.time;
     if (c->opt.emit)

@@ -97,6 +97,27 @@ static void check_processor(doctor *d)
         report(d, WORTH_KNOWING, "caches", NULL, "sizes are unknown: default tile sizes may not fit");
 }
 
+/* ---- GPUs ------------------------------------------------------------------------------------- */
+
+/* That there is none is fine; one that cannot be used is worth knowing. */
+static void check_gpu(doctor *d)
+{
+    tw_device_info info = TW_DEVICE_INFO_INIT;
+    tw_device *dev;
+    tw_status st = tw_device_open(d->cx, "cuda", &dev);
+
+    if (st != TW_OK) {
+        const char *why = tw_last_error()->text;
+        report(d, st == TW_E_DEVICE ? FINE : WORTH_KNOWING, "gpu", NULL, "none that can be used: %.*s",
+               (int)strcspn(why, "\n"), why);
+        return;
+    }
+    if (tw_device_query(dev, &info) == TW_OK)
+        report(d, FINE, "gpu", NULL, "%s, capability %d.%d, driver %s, code path %s", info.name,
+               info.capability / 10, info.capability % 10, info.driver, info.target);
+    tw_device_close(dev);
+}
+
 /* ---- threads ---------------------------------------------------------------------------------- */
 
 static bool read_line(const char *path, char *out, int size)
@@ -271,6 +292,7 @@ static void check_all(doctor *d)
 {
     check_library(d);
     check_processor(d);
+    check_gpu(d);
     check_threads(d);
     check_store(d);
     if (d->cpu)

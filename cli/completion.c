@@ -10,10 +10,11 @@
 #define FILES "*"
 static const struct {
     const char *option, *values;
-} offered[] = {{"device", "auto|cpu|interp|null"},
+} offered[] = {{"device", "auto|cpu|cuda|interp|null"},
                {"target", "cpu-amx|cpu-avx512-bf16|cpu-avx512|cpu-avx2|cpu-generic"},
                {"budget", "1s|5s|10s|60s"},
                {"emit", "ast|tir|ll|asm|obj"},
+               {"profile", "a100|h100|h200|rtx3090|rtx4080|rtx4090|rtx5090"},
                {"store", FILES},
                {"output", FILES}};
 

@@ -35,7 +35,7 @@ typedef struct option_row {
 
 static const option_row rows[] = {
     {"device", 0, KIND_TEXT, AT(device), "NAME", LAUNCH,
-     "where to run: auto, cpu, cpu:THREADS, interp, null (auto)", NULL},
+     "where to run: auto, cuda, cuda:N, cpu, cpu:THREADS, interp, null (auto)", NULL},
     {"target", 0, KIND_TEXT, AT(target), "PATH", LAUNCH | VERB_COMPILE,
      "force a code path: cpu-amx, cpu-avx512-bf16, cpu-avx512, ...", NULL},
     {"threads", 0, KIND_INT, AT(threads), "N", LAUNCH, "worker threads (all processors)", NULL},
@@ -70,6 +70,9 @@ static const option_row rows[] = {
      "values in brackets, tune and schedule parameters, generic=true", NULL},
     {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE, "ast, tir, ll, asm, obj (ll)", NULL},
     {"output", 'o', KIND_TEXT, AT(output), "FILE", VERB_COMPILE, "where to (standard output)",
+     NULL},
+    {"profile", 0, KIND_TEXT, AT(profile), "NAME", VERB_COMPILE,
+     "GPUs: make code for what this one has: rtx4080, h100, ... or a file (its capability's limits)",
      NULL},
     {"dump", 0, KIND_TEXT, AT(dump), "PASS", VERB_COMPILE,
      "show the IR after a pass, or after each that changed it: changed", NULL},

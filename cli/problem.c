@@ -21,6 +21,7 @@ static int read_parameters(cli *c, problem *p)
     p->count = tw_kernel_param_count(p->kernel);
     p->param = cli_alloc(p->count + 1, sizeof *p->param);
     p->arg = cli_alloc(p->count + 1, sizeof *p->arg);
+    p->here = cli_alloc(p->count + 1, sizeof *p->here);
     for (size_t i = 0; i < p->count; i++) {
         p->param[i].info = (tw_param_info)TW_PARAM_INFO_INIT;
         if (tw_kernel_param(p->kernel, i, &p->param[i].info))
@@ -170,6 +171,55 @@ static int make_arguments(cli *c, problem *p)
     return CLI_OK;
 }
 
+/* ---- the device's memory ----------------------------------------------------------------------
+ */
+
+bool on_gpu(const problem *p)
+{
+    return p->device.capability > 0;
+}
+
+static int send(cli *c, problem *p, parameter *q)
+{
+    void *memory = NULL;
+
+    if (tw_memory_alloc(p->dev, q->tensor.bytes, &memory))
+        return cli_fail_last(c);
+    q->there = q->tensor.view;
+    q->there.data = memory;
+    q->there.device = p->device.memory;
+    if (tw_memory_copy(p->dev, memory, q->tensor.memory, q->tensor.bytes, TW_COPY_TO_DEVICE, NULL))
+        return cli_fail_last(c);
+    return CLI_OK;
+}
+
+static int send_all(cli *c, problem *p)
+{
+    memcpy(p->here, p->arg, p->arg_count * sizeof *p->arg);
+    for (size_t i = 0; i < p->count && on_gpu(p); i++) {
+        parameter *q = &p->param[i];
+        if (q->info.kind != TW_PARAM_TENSOR)
+            continue;
+        CLI_TRY(send(c, p, q));
+        for (size_t k = 0; k < p->arg_count; k++)
+            if (strcmp(p->arg[k].name, q->info.name) == 0)
+                p->arg[k].value.tensor = &q->there;
+    }
+    return CLI_OK;
+}
+
+int problem_fetch(cli *c, problem *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const parameter *q = &p->param[i];
+        if (q->there.data && is_output(q) &&
+            tw_memory_copy(p->dev, q->tensor.memory, q->there.data, q->tensor.bytes,
+                           TW_COPY_FROM_DEVICE, NULL))
+            return cli_fail_last(c);
+    }
+    return CLI_OK;
+}
+
 static int open_all(cli *c, problem *p)
 {
     options *opt = &c->opt;
@@ -188,7 +238,8 @@ static int open_all(cli *c, problem *p)
     p->device = (tw_device_info)TW_DEVICE_INFO_INIT;
     if (tw_device_query(p->dev, &p->device))
         return cli_fail_last(c);
-    return make_arguments(c, p);
+    CLI_TRY(make_arguments(c, p));
+    return send_all(c, p);
 }
 
 int problem_open(cli *c, problem *p)
@@ -202,10 +253,14 @@ int problem_open(cli *c, problem *p)
 
 void problem_close(problem *p)
 {
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->count; i++) {
         tensor_free(&p->param[i].tensor);
+        if (p->param[i].there.data)
+            tw_memory_free(p->dev, p->param[i].there.data);
+    }
     free(p->param);
     free(p->arg);
+    free(p->here);
     tw_kernel_destroy(p->kernel);
     tw_device_close(p->dev);
     tw_context_destroy(p->cx);

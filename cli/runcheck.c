@@ -105,7 +105,7 @@ static void keep_tune_parameters(const problem *p, const char *config, char *out
 static void use_references(const problem *p, const check *k, tw_arg *arg)
 {
     for (size_t i = 0; i < p->arg_count; i++) {
-        arg[i] = p->arg[i];
+        arg[i] = p->here[i];
         for (size_t q = 0; q < p->count; q++)
             if (k->before[q] && strcmp(p->param[q].info.name, arg[i].name) == 0)
                 arg[i].value.tensor = &k->reference[q].view;

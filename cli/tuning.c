@@ -102,7 +102,7 @@ void print_subject(const cli *c, const problem *p)
     printf("%s%s%s on %s (%s", term_on(t, stdout, STYLE_BOLD), tw_kernel_name(p->kernel),
            term_off(t, stdout), p->device.spec, p->device.target);
     if (p->device.threads > 1)
-        printf(", %d threads", p->device.threads);
+        printf(", %d %s", p->device.threads, on_gpu(p) ? "multiprocessors" : "threads");
     printf(")\n");
 }
 

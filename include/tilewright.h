@@ -524,12 +524,15 @@ typedef struct tw_compile_options {
     const char *set;    /* "T=f32,D=128,BLOCK_M=128,generic=true": brackets, tune and schedule */
     const char *dump;   /* pass name: IR after that pass goes to the log (debug level); "changed" */
     bool time;          /* time of each pass to the log (info level) */
+    const char *profile; /* GPUs: what the code is for, by the name of a profile that is built in
+                           ("rtx4080"), or a file; NULL: what all of the target's capability have */
 } tw_compile_options;
-#define TW_COMPILE_OPTIONS_INIT {sizeof(tw_compile_options), NULL, "ll", NULL, NULL, false}
+#define TW_COMPILE_OPTIONS_INIT {sizeof(tw_compile_options), NULL, "ll", NULL, NULL, false, NULL}
 /* Compiles without tensors: assumes innermost stride 1, bases and other strides multiples of 16
  * bytes, unknown run-time extents; set generic=true to assume nothing. *data is freed with tw_free;
  * text has a NUL after its *size bytes. Fails with TW_E_SOURCE, TW_E_ARG, TW_E_LIMIT, TW_E_NOMEM,
- * TW_E_UNSUPPORTED (the target lacks what the kernel needs; no syntax tree of a .tir). */
+ * TW_E_UNSUPPORTED (the target lacks what the kernel needs; no syntax tree of a .tir), TW_E_IO (the
+ * profile). */
 TW_API TW_CHECKED tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options,
                                               char **data, size_t *size);
 TW_API void tw_free(void *data);

@@ -43,6 +43,16 @@ static hash128 mix_schedule(hash128 h, const target *t, const config *cfg)
     return h;
 }
 
+/* A schedule may count on what one product has and another of its capability has not. */
+static hash128 mix_gpu(hash128 h, const gpu_limits *gpu)
+{
+    const int64_t has[] = {gpu->capability,    gpu->multiprocessors,  gpu->shared_per_block,
+                           gpu->shared_per_sm, gpu->registers_per_sm, gpu->threads_per_sm,
+                           gpu->blocks_per_sm, gpu->l2_bytes};
+
+    return gpu->capability ? hash_mix(h, hash_mem(has, sizeof has)) : h;
+}
+
 static hash128 artifact_key(const target *t, const compile_job *j)
 {
     const executable *exe = j->exe;
@@ -62,6 +72,7 @@ static hash128 artifact_key(const target *t, const compile_job *j)
     h = mix_text(h, t->name);
     h = mix_text(h, t->features(t));
     h = mix_text(h, exe->device->code_key);
+    h = mix_gpu(h, &exe->device->gpu.limits);
     h = mix_text(h, runtime_code_hash);
     return mix_text(h, target_codegen_version());
 }
@@ -120,7 +131,9 @@ static tw_status compile_guarded(void *arg)
 {
     compile_job *j = arg;
     executable *exe = j->exe;
-    const target_input in = {j->l.module, exe->cfg.value, exe->cfg.n, &j->l.diags};
+    const gpu_profile *gpu = &exe->device->gpu;
+    const target_input in = {j->l.module, exe->cfg.value, exe->cfg.n, &j->l.diags,
+                             gpu->limits.capability ? &gpu->limits : NULL};
 
     set_facts(j->l.module, &exe->kernel->source->sig, exe->p.facts);
     TRY(pipeline_run(j->l.module, &j->l.diags, NULL));

@@ -16,6 +16,8 @@ typedef struct emit_job {
     const target *t;
     problem p;
     config cfg;
+    gpu_profile gpu;
+    bool has_gpu; /* a profile was asked for */
     bool generic;
     lowering l;
     const char *data;
@@ -169,7 +171,8 @@ static tw_status stage_guarded(void *arg)
     emit_job *j = arg;
     const pipeline_options opt = {
         .dump = j->opt.dump, .text = log_stage, .user = j, .time = j->opt.time};
-    const target_input in = {j->l.module, j->cfg.value, j->cfg.n, &j->l.diags};
+    const target_input in = {j->l.module, j->cfg.value, j->cfg.n, &j->l.diags,
+                             j->has_gpu ? &j->gpu.limits : NULL};
     strbuf text;
 
     if (strcmp(j->opt.emit, "tir") == 0) {
@@ -197,6 +200,18 @@ static tw_status emit_ast(emit_job *j)
     return error_thrown(st);
 }
 
+static tw_status take_profile(emit_job *j)
+{
+    if (!j->opt.profile)
+        return TW_OK;
+    TRY(profile_find(j->opt.profile, &j->gpu));
+    if (strcmp(j->t->family, "cuda") != 0)
+        return ARG_ERROR("give it with a target such as sm_89", "target '%s' takes no profile",
+                         j->t->name);
+    j->has_gpu = true;
+    return TW_OK;
+}
+
 static tw_status emit(emit_job *j)
 {
     const char *set = j->opt.set ? j->opt.set : "";
@@ -206,6 +221,7 @@ static tw_status emit(emit_job *j)
     if (strcmp(j->opt.emit, "tir") != 0 && !target_emits(j->t, j->opt.emit))
         return unknown_stage(j);
     TRY(check_dump(j->opt.dump));
+    TRY(take_profile(j));
     TRY(set_consts(j, set));
     TRY(set_config(j, set));
     assume_facts(j);

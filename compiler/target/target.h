@@ -4,6 +4,7 @@
  * compiler/target includes llvm-c. One struct per code path ("cpu-avx512", "interp"). */
 #include "compiler/ir/irsource.h"
 #include "compiler/passes/facts.h"
+#include "compiler/schedule/gpu.h"
 #include "compiler/target/artifact.h"
 
 /* A schedule parameter: how, not what, a target computes. Tuned and pinned like tune parameters. */
@@ -23,6 +24,9 @@ typedef struct target_input {
     const ir_binding *config;  /* schedule parameters (others are ignored) */
     uint32_t nconfig;
     diag_list *diags;
+    const gpu_limits *gpu;     /* what the GPU has that the code is for: one that is there, or a
+                                  profile's; its capability may be above the target's. NULL: what all
+                                  of the target's capability have */
 } target_input;
 
 struct target {

@@ -114,7 +114,8 @@ class TrialRow(C.Structure):
 
 class CompileOptions(Sized):
     _fields_ = [("size", C.c_size_t), ("target", C.c_char_p), ("emit", C.c_char_p),
-                ("set", C.c_char_p), ("dump", C.c_char_p), ("time", C.c_bool)]
+                ("set", C.c_char_p), ("dump", C.c_char_p), ("time", C.c_bool),
+                ("profile", C.c_char_p)]
 
 
 # The C name of each structure, for the test that compares their layouts with the header's.

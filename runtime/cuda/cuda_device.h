@@ -90,6 +90,12 @@ static inline unsigned cuda_generation(const cuda_device *d)
     return atomic_load_explicit(&d->cx->generation, memory_order_acquire);
 }
 
+/* Is what was made in this generation of the context still there? */
+static inline bool cuda_has(const cuda_device *d, unsigned generation)
+{
+    return generation == cuda_generation(d) && atomic_load(&d->cx->state) == CUDA_READY;
+}
+
 /* A call of the driver in d's context. */
 #define CUDA(d, call, ...) cuda_result(d, (d)->api->call(__VA_ARGS__), #call)
 tw_status cuda_call_failed(cuda_device *d, CUresult r, const char *call);

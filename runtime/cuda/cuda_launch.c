@@ -122,8 +122,9 @@ static tw_status report_assert(cuda_device *d)
 
     pthread_mutex_lock(&d->lock);
     for (cuda_loaded *l = d->loaded; l && !failed; l = l->next) {
-        volatile uint64_t *word = atomic_load(&l->code)->word;
-        if (!word || !*word || atomic_load(&l->code)->generation != cuda_generation(d))
+        const cuda_code *c = atomic_load(&l->code);
+        volatile uint64_t *word = cuda_has(d, c->generation) ? c->word : NULL;
+        if (!word || !*word)
             continue;
         failed = (int32_t)(__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & INT32_MAX);
         found = l;

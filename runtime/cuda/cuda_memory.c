@@ -206,7 +206,7 @@ static void free_memory(cuda_device *d, CUdeviceptr at, unsigned generation)
 {
     cuda_scope s;
 
-    if (!at || generation != cuda_generation(d) || atomic_load(&d->cx->state) != CUDA_READY)
+    if (!at || !cuda_has(d, generation))
         return;
     if (cuda_enter_cold(d->cx, &s) == TW_OK)
         d->api->cuMemFree(at); /* it waits for what still uses the memory */
@@ -413,7 +413,7 @@ void cuda_memory_drop(cuda_device *d)
         cuda_words *w = d->words;
         cuda_scope s;
         d->words = w->next;
-        if (w->generation == cuda_generation(d) && atomic_load(&d->cx->state) == CUDA_READY) {
+        if (cuda_has(d, w->generation)) {
             if (cuda_enter_cold(d->cx, &s) == TW_OK)
                 d->api->cuMemFreeHost((void *)w->at);
             cuda_leave(d->cx, &s);

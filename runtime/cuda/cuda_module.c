@@ -131,7 +131,7 @@ static tw_status check_entry(cuda_device *d, const recipe_step *s, CUfunction fn
 
 static void code_free(cuda_device *d, const artifact *art, cuda_code *c)
 {
-    bool there = c->generation == cuda_generation(d) && atomic_load(&d->cx->state) == CUDA_READY;
+    bool there = cuda_has(d, c->generation);
 
     for (uint32_t i = 0; i < art->nobjects && there; i++)
         if (c->module[i])
@@ -252,7 +252,7 @@ tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded)
 
 static void log_unseen(cuda_device *d, const cuda_loaded *l, const cuda_code *c)
 {
-    if (c->word && *c->word && c->generation == cuda_generation(d))
+    if (c->word && cuda_has(d, c->generation) && *c->word)
         runtime_log(
             d->dev->cx, TW_LOG_WARNING,
             "kernel '%s': an assert failed, and nothing asked for it before the kernel went",

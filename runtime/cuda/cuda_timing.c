@@ -73,7 +73,7 @@ void cuda_event_destroy(tw_device *dev, void *event)
     cuda_event *e = event;
     cuda_scope s;
 
-    if (e->generation == cuda_generation(d) && atomic_load(&d->cx->state) == CUDA_READY) {
+    if (cuda_has(d, e->generation)) {
         if (cuda_enter_cold(d->cx, &s) == TW_OK)
             d->api->cuEventDestroy(e->event);
         cuda_leave(d->cx, &s);

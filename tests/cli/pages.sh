@@ -47,7 +47,8 @@ offers "tilewright " $verbs
 offers "tilewright co" compile
 [ "$(wc -l <"$work/out")" -eq 1 ] || complain "bash offers verbs that do not fit"
 offers "tilewright run --de" --device=
-offers "tilewright run --device=" auto cpu interp null
+offers "tilewright run --device=" auto cpu cuda interp null
+offers "tilewright compile --profile=" a100 h100 h200 rtx3090 rtx4080 rtx4090 rtx5090
 offers "tilewright compile --emit=o" obj
 offers "tilewright bench --tune=" never on-miss
 offers "tilewright cache " list show clear

@@ -405,13 +405,15 @@ static void note_launch(fake_launch *l, CUfunction fn, void **extra)
     snprintf(l->kernel, sizeof l->kernel, "%s", fn->name);
     l->device = fake_current()->device;
     l->slots = 0;
-    if (!extra)
-        return;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2)
+    const void *buffer = NULL;
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2)
         if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
             l->slots = (unsigned)(*(size_t *)extra[1] / 8);
         else if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            memcpy(l->slot, extra[1], sizeof l->slot); /* of the caller's larger array */
+            buffer = extra[1];
+    unsigned kept = l->slots < FAKE_SLOTS ? l->slots : FAKE_SLOTS;
+    if (buffer)
+        memcpy(l->slot, buffer, kept * sizeof *l->slot);
 }
 
 EXPORT CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -530,7 +532,7 @@ static CUcontext application_context(CUdevice device)
     return &own[device];
 }
 
-static void reset(void)
+__attribute__((constructor)) static void reset(void)
 {
     for (int i = 0; i < FAKE_DEVICES; i++) {
         drop_context(&primary[i]);
