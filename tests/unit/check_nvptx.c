@@ -25,7 +25,7 @@ static tw_status compile(void *arg)
     ir_module *m = ir_parse(&s->a, &s->names, src, &s->diags);
     if (!m)
         return TW_E_SOURCE;
-    target_input in = {m, NULL, 0, &s->diags};
+    target_input in = {.module = m, .diags = &s->diags};
     return s->t->compile(s->t, &in, &s->a, &s->art);
 }
 
