@@ -154,7 +154,7 @@ static void print_result(const cli *c, const result *r)
     else if (r->winner)
         printf("  %s, in %s\n",
                c->opt.checked ? "checked, nothing is stored"
-               : r->stopped   ? "stopped, the best so far is kept"
+               : r->stopped   ? tuning_kept(r->report)
                               : "stored",
                text_seconds(r->elapsed_s).s);
 }
@@ -205,7 +205,7 @@ static int tune_opened(cli *c, result *r)
     else
         print_result(c, r);
     if (r->stopped)
-        cli_warn(c, "tuning was stopped; the best so far is kept");
+        cli_warn(c, "tuning was %s", tuning_kept(r->report));
     return code;
 }
 

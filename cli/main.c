@@ -18,8 +18,8 @@ const verb verbs[] = {
      cmd_run},
     {"tune", VERB_TUNE, "FILE.tw[:KERNEL] NAME=VALUE...", "find the fastest configuration",
      "Searches the kernel's tune parameters and the target's schedule parameters for these\n"
-     "arguments, checks the results, and stores every trial. Ctrl-C stops; the best so far is "
-     "kept.",
+     "arguments, checks the results, and stores every trial. Ctrl-C stops; what is faster than "
+     "the\ndefault so far is kept.",
      "tilewright tune kernels/attention_fwd.tw q=rand:f32[1,4,1024,128] k=rand:f32[1,4,1024,128] "
      "\\\n"
      "    v=rand:f32[1,4,1024,128] CAUSAL=false --budget=30s --flops='4*B*H*M*N*D'",

@@ -69,14 +69,21 @@ static bool may_tune(const cli *c, const problem *p)
            !(c->opt.tune && strcmp(c->opt.tune, "never") == 0);
 }
 
+const char *tuning_kept(const tw_tune_report *report)
+{
+    return report && tw_tune_report_winner(report) != tw_tune_report_default(report)
+               ? "stopped; the best so far is kept"
+               : "stopped; nothing was faster than the default so far, and only trials are kept";
+}
+
 static int tune_now(cli *c, problem *p)
 {
     tw_tune_report *report;
     int code = tuning_start(c, p, c->opt.budget > 0.0 ? c->opt.budget : 10.0, &report);
 
-    tw_tune_report_destroy(report);
     if (code == tw_status_exit_code(TW_E_CANCELLED))
-        return cli_fail(c, TW_E_CANCELLED, "tuning was stopped; what it found so far is kept");
+        code = cli_fail(c, TW_E_CANCELLED, "tuning was %s", tuning_kept(report));
+    tw_tune_report_destroy(report);
     return code;
 }
 

@@ -8,6 +8,9 @@
  * after a ctrl-C too, when the exit code is that of TW_E_CANCELLED and not yet reported. */
 int tuning_start(cli *c, problem *p, double budget_s, tw_tune_report **report);
 
+/* What a stopped tuning leaves behind, in words. report may be NULL. */
+const char *tuning_kept(const tw_tune_report *report);
+
 /* The configuration that a launch will use, by the rule of run and bench: what --config pins, else
  * what the store knows of this very problem, else tuned now unless --tune=never. */
 int tuning_settle(cli *c, problem *p, tw_answer *answer);

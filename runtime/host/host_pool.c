@@ -54,8 +54,8 @@ struct host_pool {
     atomic_int sleepers;
     atomic_bool stop;
     _Alignas(LINE) atomic_int started; /* helpers */
-    atomic_uint forks;                 /* value of fork_count when the helpers were started */
     pthread_mutex_t lock;              /* starting helpers */
+    host_pool *next, **link;           /* among all pools of the process */
     int threads;
     worker *workers;
     slot slot[SLOTS];
@@ -201,18 +201,63 @@ static void *worker_main(void *arg)
     }
 }
 
-static atomic_uint fork_count;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+/* ---- fork ------------------------------------------------------------------------------------ */
 
-static void count_fork(void)
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static host_pool *pools;
+
+static void before_fork(void)
 {
-    atomic_fetch_add(&fork_count, 1);
+    pthread_mutex_lock(&pools_lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&pools_lock);
+}
+
+/* Helpers are gone, and so are the callers of other threads. The child has one thread still: nobody
+ * meets a pool that is half renewed. */
+static void in_child(void)
+{
+    for (host_pool *p = pools; p; p = p->next) {
+        pthread_mutex_init(&p->lock, NULL);
+        for (int i = 0; i < SLOTS; i++)
+            atomic_store(&p->slot[i].state, 0);
+        atomic_store(&p->sleepers, 0);
+        atomic_store(&p->started, 0);
+    }
+    pthread_mutex_unlock(&pools_lock);
 }
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, count_fork);
+    (void)pthread_atfork(before_fork, in_parent, in_child);
 }
+
+static void link_pool(host_pool *p)
+{
+    pthread_once(&fork_once, watch_forks);
+    pthread_mutex_lock(&pools_lock);
+    p->next = pools;
+    p->link = &pools;
+    if (p->next)
+        p->next->link = &p->next;
+    pools = p;
+    pthread_mutex_unlock(&pools_lock);
+}
+
+static void unlink_pool(host_pool *p)
+{
+    pthread_mutex_lock(&pools_lock);
+    *p->link = p->next;
+    if (p->next)
+        p->next->link = p->link;
+    pthread_mutex_unlock(&pools_lock);
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* Helpers take no signals: those belong to the application's threads. */
 static bool start_worker(host_pool *p, worker *w)
@@ -240,20 +285,6 @@ static void start_workers(host_pool *p, int want)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* In a child of fork: helpers are gone, and so are the callers of other threads. */
-static void restart_after_fork(host_pool *p)
-{
-    unsigned now = atomic_load(&fork_count), seen = atomic_load(&p->forks);
-
-    if (seen == now || !atomic_compare_exchange_strong(&p->forks, &seen, now))
-        return;
-    pthread_mutex_init(&p->lock, NULL);
-    for (int i = 0; i < SLOTS; i++)
-        atomic_store(&p->slot[i].state, 0);
-    atomic_store(&p->sleepers, 0);
-    atomic_store(&p->started, 0);
-}
-
 /* ---- the pool -------------------------------------------------------------------------------- */
 
 host_pool *pool_create(int threads)
@@ -269,9 +300,8 @@ host_pool *pool_create(int threads)
         mem_free(p);
         return NULL;
     }
-    pthread_once(&fork_once, watch_forks);
-    atomic_store(&p->forks, atomic_load(&fork_count));
     pthread_mutex_init(&p->lock, NULL);
+    link_pool(p);
     return p;
 }
 
@@ -279,7 +309,7 @@ void pool_destroy(host_pool *p)
 {
     if (!p)
         return;
-    restart_after_fork(p);
+    unlink_pool(p);
     atomic_store(&p->stop, true);
     atomic_fetch_add(&p->generation, 1);
     futex_wake(&p->generation, POOL_MAX_THREADS);
@@ -333,7 +363,6 @@ static int helpers_for(host_pool *p, const pool_job *job, int threads)
 
 tw_status pool_run(host_pool *p, const pool_job *job, int threads, int32_t *code)
 {
-    restart_after_fork(p);
     *code = 0;
     if (job->total <= 0)
         return TW_OK;

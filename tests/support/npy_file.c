@@ -1,64 +1,42 @@
 #include "tests/support/npy_file.h"
+#include "cli/npy.h"
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void parse_header(npy_file *f, const char *header, const char *path)
+static double element(const npy_array *a, int64_t i)
 {
-    const char *at = strstr(header, "'shape': (");
-
-    ck_assert_msg(at && strstr(header, "'fortran_order': False"), "%s: %s", path, header);
-    at += strlen("'shape': (");
-    f->count = 1;
-    while (*at != ')') {
-        char *end;
-        long long n = strtoll(at, &end, 10);
-
-        ck_assert_msg(end != at && n >= 0 && f->rank < 4, "%s: %s", path, header);
-        f->extent[f->rank++] = n;
-        f->count *= n;
-        at = end + strspn(end, ", ");
-    }
-}
-
-static double element(const unsigned char *p, char kind)
-{
+    const char *p = (const char *)a->data + (size_t)i * (size_t)a->bytes;
     double wide;
     float single;
     int32_t whole;
 
     memcpy(&single, p, sizeof single);
     memcpy(&whole, p, sizeof whole);
-    if (kind == '8')
+    if (a->bytes == 8)
         memcpy(&wide, p, sizeof wide);
-    return kind == '8' ? wide : kind == 'f' ? (double)single : (double)whole;
+    return a->kind == 'i' ? (double)whole : a->bytes == 8 ? wide : (double)single;
 }
 
 npy_file npy_read(const char *path)
 {
-    npy_file f = {0};
-    unsigned char start[10];
-    FILE *in = fopen(path, "rb");
+    npy_file f = {.count = 1};
+    npy_error error;
+    npy_array a;
 
-    ck_assert_msg(in && fread(start, 1, 10, in) == 10, "%s", path);
-    ck_assert_msg(!memcmp(start, "\223NUMPY\1", 7), "%s", path);
-    size_t n = start[8] | (size_t)start[9] << 8;
-    char *header = calloc(n + 1, 1);
-    ck_assert_ptr_nonnull(header);
-    ck_assert_uint_eq(fread(header, 1, n, in), n);
-    parse_header(&f, header, path);
-    char kind = strstr(header, "'<f8'") ? '8' : strstr(header, "'<f4'") ? 'f' : 'i';
-    size_t size = kind == '8' ? 8 : 4;
-    unsigned char *bytes = malloc((size_t)f.count * size + 8);
+    ck_assert_msg(npy_load(path, &a, &error) == TW_OK, "%s: %s", path, error.text);
+    ck_assert_msg((a.kind == 'f' && a.bytes >= 4) || (a.kind == 'i' && a.bytes == 4), "%s", path);
+    ck_assert_msg(!a.fortran && a.rank <= 4, "%s", path);
+    f.rank = a.rank;
+    for (int i = 0; i < a.rank; i++) {
+        f.extent[i] = a.shape[i];
+        f.count *= a.shape[i];
+    }
     f.at = malloc((size_t)f.count * sizeof *f.at);
-    ck_assert(bytes && f.at);
-    ck_assert_uint_eq(fread(bytes, size, (size_t)f.count, in), (size_t)f.count);
+    ck_assert_ptr_nonnull(f.at);
     for (int64_t i = 0; i < f.count; i++)
-        f.at[i] = element(bytes + (size_t)i * size, kind);
-    free(bytes);
-    free(header);
-    fclose(in);
+        f.at[i] = element(&a, i);
+    free(a.data);
     return f;
 }
 

@@ -185,16 +185,39 @@ END_TEST
 
 /* tsan does not follow a fork of a process with threads. */
 #ifndef __SANITIZE_THREAD__
-static int use_inherited(void *arg)
+typedef struct heir {
+    host_pool *p;
+    tally t;
+    bool ok;
+} heir;
+
+static void *run_inherited(void *arg)
 {
-    host_pool *p = arg;
-    static tally t;
-    pool_job job = {count, &t, N, 64};
+    heir *h = arg;
+    pool_job job = {count, &h->t, N, 64};
     int32_t code = -1;
 
-    t.stop_at = -1;
-    bool ok = pool_run(p, &job, 3, &code) == TW_OK && code == 0 && wrong_counts(&t, N) == 0;
-    pool_destroy(p);
+    h->t.stop_at = -1;
+    h->ok = pool_run(h->p, &job, 3, &code) == TW_OK && code == 0 && wrong_counts(&h->t, N) == 0;
+    return NULL;
+}
+
+/* By several threads at once, for each of which it is the first use. */
+static int use_inherited(void *arg)
+{
+    static heir h[4];
+    pthread_t thread[4];
+    bool ok = true;
+
+    for (int i = 0; i < 4; i++) {
+        h[i].p = arg;
+        ok &= !pthread_create(&thread[i], NULL, run_inherited, &h[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+        ok &= h[i].ok;
+    }
+    pool_destroy(arg);
     return ok ? 0 : 1;
 }
 
