@@ -119,7 +119,7 @@ static void flow_op(varying *v, const ir_op *op)
 {
     bool under = control_differs(v, op);
 
-    if (op->code == OP_VOTE_ANY)
+    if (op->code == OP_VOTE_ANY || op->code == OP_SOME || op->code == OP_EVERY)
         mark(v, op->res);
     if (op->code == OP_FOR && under)
         mark(v, op->regions[0]->arg);

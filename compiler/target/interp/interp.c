@@ -2,6 +2,7 @@
 #include "compiler/base/mem.h"
 #include "compiler/ir/irbuild.h"
 #include "compiler/target/interp/interp_agent.h"
+#include "compiler/target/interp/interp_block.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,18 @@
 typedef struct pending_block {
     const ir_block *block;
     uint32_t depth;
+    int first, warps; /* level 2: of the group that runs it */
 } pending_block;
 typedef VEC(pending_block) pending_blocks;
 
-static void give_cells(interp_program *p, ir_val first, uint32_t n)
+static void give_cells(interp_program *p, arena *a, const pending_block *b, ir_val first,
+                       uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        ir_type ty = ir_type_of(p->fn, first + i);
+        p->type[first + i] = ir_type_of(p->fn, first + i);
+        if (p->scheduled)
+            interp_prepare_value(p, a, first + i, b->first, b->warps);
+        ir_type ty = p->type[first + i];
         bool has_elements = ty.kind == TYPE_SCALAR || ty.kind == TYPE_TILE;
 
         p->slot[first + i] = p->cells;
@@ -39,13 +45,20 @@ static void place_block(interp_program *p, arena *a, pending_block b, pending_bl
 {
     if (b.depth > p->depth)
         p->depth = b.depth;
-    give_cells(p, b.block->arg, b.block->nargs);
+    give_cells(p, a, &b, b.block->arg, b.block->nargs);
     for IR_EACH_OP (op, b.block) {
-        give_cells(p, op->res, op->nres);
+        pending_block in = {NULL, b.depth + 1, b.first, b.warps};
+        if (op->code == OP_ROLE) {
+            in.first = (int)op->attr[0].i;
+            in.warps = (int)op->attr[1].i;
+        }
+        give_cells(p, a, &b, op->res, op->nres);
         if (!op->next && cells_read(p, op) > p->stage)
             p->stage = cells_read(p, op);
-        for (uint32_t i = 0; i < op->nregions; i++)
-            vec_push(pending, a, ((pending_block){op->regions[i], b.depth + 1}));
+        for (uint32_t i = 0; i < op->nregions; i++) {
+            in.block = op->regions[i];
+            vec_push(pending, a, in);
+        }
     }
 }
 
@@ -57,13 +70,19 @@ interp_program *interp_prepare(arena *a, const ir_module *m)
     p->fn = m->kernel;
     p->slot = ARENA_ARRAY(a, uint64_t, m->kernel->values.n);
     p->length = ARENA_ARRAY(a, uint64_t, m->kernel->values.n);
-    vec_push(&pending, a, ((pending_block){m->kernel->body, 1}));
+    p->type = ARENA_ARRAY(a, ir_type, m->kernel->values.n);
+    p->scheduled = m->level == 2;
+    p->hold = ARENA_ARRAY(a, const interp_hold *, p->scheduled ? m->kernel->values.n : 1);
+    p->offset = ARENA_ARRAY(a, const int32_t *, p->scheduled ? m->kernel->values.n : 1);
+    vec_push(&pending, a, ((pending_block){m->kernel->body, 1, 0, m->kernel->warps}));
     /* A block before those inside it: what a terminator reads has its length by then. */
     for (uint32_t i = 0; i < pending.n; i++)
         place_block(p, a, pending.at[i], &pending);
     uint64_t room = p->stage;
     p->stage = p->cells;
     p->cells += room;
+    if (p->scheduled)
+        interp_prepare_ops(p, a);
     return p;
 }
 
@@ -93,6 +112,8 @@ void interp_agent_destroy(interp_agent *ag)
         return;
     mem_free(ag->frame);
     mem_free(ag->cell);
+    mem_free(ag->count);
+    mem_free(ag->flight);
     mem_free(ag);
 }
 
@@ -121,6 +142,7 @@ bool interp_fail(interp_agent *ag, tw_status st, const ir_op *op, const char *fm
 
     ag->fault.status = st;
     ag->fault.op = op;
+    ag->fault.other = NULL;
     va_start(ap, fmt);
     vsnprintf(ag->fault.text, sizeof ag->fault.text, fmt, ap);
     va_end(ap);
@@ -153,12 +175,25 @@ static uint64_t copy_value(interp_agent *ag, ir_scalar *to, const ir_scalar *fro
     return n;
 }
 
+/* What wgmmas still make moves with its value. */
+static void move_flights(interp_agent *ag, ir_val dst, const ir_val *src, uint32_t n)
+{
+    uint32_t *stage = ag->flight + ag->p->fn->values.n;
+
+    for (uint32_t i = 0; i < n; i++)
+        stage[i] = ag->flight[src[i]];
+    for (uint32_t i = 0; i < n; i++)
+        ag->flight[dst + i] = stage[i];
+}
+
 /* dst, dst + 1, ... = src[0..n) all at once: a yield may permute the values it replaces. */
 static void move_values(interp_agent *ag, ir_val dst, const ir_val *src, uint32_t n)
 {
     ir_scalar *stage = ag->cell + ag->p->stage;
     bool overlap = false;
 
+    if (ag->flight)
+        move_flights(ag, dst, src, n);
     for (uint32_t i = 0; i < n; i++)
         overlap |= src[i] >= dst && src[i] < dst + n;
     for (uint32_t i = 0; i < n; i++) {
@@ -232,6 +267,10 @@ static void leave_block(interp_agent *ag, const ir_op *yield)
     default:
         move_values(ag, owner->res, yield->args, yield->nargs);
         ag->nframes--;
+        if (owner->code == OP_ROLE) {
+            ag->first = 0;
+            ag->warps = ag->p->fn->warps;
+        }
     }
 }
 
@@ -271,6 +310,13 @@ static bool execute(interp_agent *ag, const ir_op *op)
     case OP_RETURN:
         ag->nframes = 0;
         break;
+    case OP_ROLE:
+        if (ag->warp < op->attr[0].i || ag->warp >= op->attr[0].i + op->attr[1].i)
+            break;
+        ag->first = (int)op->attr[0].i;
+        ag->warps = (int)op->attr[1].i;
+        enter_block(ag, op, op->regions[0]);
+        break;
     default:
         return interp_exec(ag, op);
     }
@@ -295,8 +341,12 @@ enum interp_state interp_step(interp_agent *ag)
         return INTERP_FAILED;
     }
     f->next = op->next;
+    if (ag->flight && !interp_flights_end(ag, op))
+        return INTERP_FAILED;
     if (!execute(ag, op))
         return INTERP_FAILED;
+    if (ag->waiting)
+        return INTERP_BLOCKED;
     return ag->nframes ? INTERP_RUNNING : INTERP_DONE;
 }
 
@@ -321,11 +371,15 @@ tw_status interp_run(const interp_program *p, const interp_launch *l, int64_t fi
                      interp_fault *fault)
 {
     int64_t total = grid_programs(l->grid);
+
+    if (p->scheduled)
+        return interp_run_blocks(p, l, first < 0 ? 0 : first, total, count, fault);
     interp_agent *ag = interp_agent_create(p, l);
 
     if (!ag) {
         if (fault)
-            *fault = (interp_fault){.status = TW_E_NOMEM, .text = "no memory for an interpreted program"};
+            *fault = (interp_fault){.status = TW_E_NOMEM,
+                                    .text = "no memory for an interpreted program"};
         return TW_E_NOMEM;
     }
     for (int64_t k = first < 0 ? 0 : first; k < total && k - first < count; k++) {

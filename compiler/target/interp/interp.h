@@ -12,7 +12,12 @@
  *
  * Every access is checked whatever the `inside` bits say: outside of the tensor a load gives 0 and
  * a store does nothing. An access outside where `inside` was set is a wrong proof of a pass, and
- * fails as TW_E_INTERNAL. */
+ * fails as TW_E_INTERNAL.
+ *
+ * At level 2 a program is a block of warps. Each is an agent that holds only the elements that its
+ * threads hold, runs until it must wait, and then another runs. Shared memory begins poisoned;
+ * copies land as early or as late as they may; a race (interp_race.h), a wait for what never comes and a
+ * barrier that not all reach fail as TW_E_SOURCE, with both ops. */
 #include "compiler/ir/ireval.h"
 
 typedef struct interp_program interp_program;
@@ -37,11 +42,12 @@ typedef struct interp_launch {
     bool f64;             /* keep every float in double and round only at stores */
     bool running_max_low; /* what is left open comes out the other way: running_max gives its lowest
                              value, some is always true and every never */
-    uint64_t step_limit;  /* ops that one program may execute; 0 = no limit */
+    uint64_t step_limit;  /* ops that one program (level 2: one warp) may execute; 0 = no limit */
     /* What a program prints: which of the kernel's prints, in text order from 0; row-major elements.
      * NULL: nothing. */
     void (*print)(void *user, int32_t index, const int64_t program[3], const void *elements);
     void *print_user;
+    uint64_t seed;        /* level 2: which warp runs next, and which copies land early or late */
     bool (*stop)(void *user); /* asked now and then, by any thread; true ends the run. May be NULL */
     void *stop_user;
 } interp_launch;
@@ -50,6 +56,7 @@ typedef struct interp_launch {
 typedef struct interp_fault {
     tw_status status;
     const ir_op *op; /* or NULL */
+    const ir_op *other; /* level 2: what op collides with, or waits for; or NULL */
     int32_t assert_index; /* TW_E_ASSERT: which of the kernel's asserts, in text order from 0 */
     int nvalues;          /* that its text shows */
     int32_t value[ASSERT_MAX_VALUES];
@@ -63,9 +70,9 @@ typedef struct interp_fault {
 tw_status interp_run(const interp_program *p, const interp_launch *l, int64_t first, int64_t count,
                      interp_fault *fault);
 
-/* ---- one step at a time ---- */
+/* ---- one step at a time: level 1 ---- */
 typedef struct interp_agent interp_agent;
-enum interp_state { INTERP_RUNNING, INTERP_DONE, INTERP_FAILED };
+enum interp_state { INTERP_RUNNING, INTERP_DONE, INTERP_FAILED, INTERP_BLOCKED };
 
 /* NULL when there is no memory. The launch is copied, its arguments are not. */
 interp_agent *interp_agent_create(const interp_program *p, const interp_launch *l);

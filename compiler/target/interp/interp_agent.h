@@ -8,14 +8,36 @@
 #include "compiler/ir/element.h"
 #include "compiler/target/interp/interp.h"
 
+#include "compiler/target/interp/interp_hold.h"
+
 struct interp_program {
     const ir_fn *fn;
+    ir_type *type;    /* by value id; level 2: a tile has the extents that one warp holds */
     uint64_t *slot;   /* by value id: first cell */
     uint64_t *length; /* by value id: number of cells */
     uint64_t cells;   /* of all values, then room to stage one block's yielded values */
     uint64_t stage;   /* where that room begins */
     uint32_t depth;   /* deepest nesting of blocks */
+
+    /* level 2 */
+    bool scheduled;
+    const interp_hold **hold;  /* by value id: of tiles */
+    const int32_t **offset;    /* by value id, of buffers: bytes of each element in a slot */
+    const ir_op **op;          /* all, by address: an op's place is its number */
+    uint32_t nops;
+    int64_t *place;            /* by number, of alloc and mbar.alloc: where in shared memory */
+    int *mbar;                 /* by number, of mbar.alloc: its first mbarrier */
+    int mbarriers;
+    uint64_t scratch;          /* cells to gather the factors of a product */
+    int64_t shared_bytes;
+    int granule;               /* smallest element of a buffer */
+    bool products;             /* are there wgmmas? */
 };
+uint32_t interp_op_number(const interp_program *p, const ir_op *op);
+/* interp_layouts.c: what level 2 adds to a prepared program. */
+void interp_prepare_value(interp_program *p, arena *a, ir_val v, int first, int warps);
+void interp_prepare_ops(interp_program *p, arena *a);
+
 
 /* One block in execution. */
 typedef struct interp_frame {
@@ -33,6 +55,16 @@ struct interp_agent {
     uint64_t steps;
     ir_scalar *cell;
     interp_fault fault;
+
+    /* level 2 */
+    struct interp_block *block;
+    int warp;               /* of the block */
+    int first, warps;       /* of its group: the block, or its role */
+    const ir_op *waiting;   /* blocked here */
+    int64_t wait_mbar, wait_parity;
+    uint32_t *count;        /* by op: how often it was executed */
+    uint32_t *flight;       /* by value id: the group of wgmmas that makes it, 0 = none;
+                               then as many to stage moved ones */
 };
 
 static inline ir_scalar *cells_of(const interp_agent *ag, ir_val v)
@@ -41,7 +73,7 @@ static inline ir_scalar *cells_of(const interp_agent *ag, ir_val v)
 }
 static inline ir_type type_of(const interp_agent *ag, ir_val v)
 {
-    return ir_type_of(ag->p->fn, v);
+    return ag->p->type[v];
 }
 
 /* Records why op failed and returns false. */
@@ -57,6 +89,12 @@ void interp_reduce(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 void interp_estimate(interp_agent *ag, const ir_op *op); /* some, every */
 void interp_scan(interp_agent *ag, const ir_op *op, enum ir_opcode combine);
 bool interp_fold(interp_agent *ag, const ir_op *op); /* OP_REDUCE, OP_SCAN */
+/* Level 2: adds the warp's part of what op prints; *elements: all of them when it was the last. */
+bool interp_print_part(interp_agent *ag, const ir_op *op, const ir_scalar **elements);
+/* Operations of level 2; ag->waiting is set when the warp must wait. */
+bool interp_scheduled(interp_agent *ag, const ir_op *op);
+void interp_multiply(interp_agent *ag, ir_val acc, ir_val res, const ir_scalar *x,
+                     const ir_scalar *y, int64_t k);
 bool interp_load(interp_agent *ag, const ir_op *op);
 bool interp_store(interp_agent *ag, const ir_op *op);
 bool interp_atomic(interp_agent *ag, const ir_op *op);

@@ -22,10 +22,11 @@ static void constant(interp_agent *ag, const ir_op *op, ir_scalar v)
 
 static void ramp(interp_agent *ag, const ir_op *op)
 {
+    const interp_hold *h = ag->p->scheduled ? ag->p->hold[op->res] : NULL;
     ir_scalar *out = cells_of(ag, op->res);
 
     for (uint64_t i = 0, n = ag->p->length[op->res]; i < n; i++)
-        out[i].i = op->attr[0].i + (int64_t)i;
+        out[i].i = op->attr[0].i + (h ? h->at[0][i] + h->move[ag->warp - h->first][0] : (int64_t)i);
 }
 
 /* ---- shape ---- */
@@ -114,12 +115,15 @@ static bool check_assert(interp_agent *ag, const ir_op *op)
 
 static bool print(interp_agent *ag, const ir_op *op)
 {
-    enum dtype t = type_of(ag, op->args[0]).dtype;
+    ir_type ty = ir_type_of(ag->p->fn, op->args[0]);
+    enum dtype t = (enum dtype)ty.dtype;
     const ir_scalar *in = cells_of(ag, op->args[0]);
-    uint64_t n = ag->p->length[op->args[0]], size = (uint64_t)dtype_bytes(t);
+    uint64_t n = (uint64_t)type_elements(ty), size = (uint64_t)dtype_bytes(t);
 
     if (!ag->launch.print)
         return true;
+    if (ag->block && (!interp_print_part(ag, op, &in) || !in))
+        return in != NULL || ag->fault.status == TW_OK;
     char *elements = mem_alloc(n * size);
     if (!elements)
         return interp_fail(ag, TW_E_NOMEM, op, "no memory for what is printed");
@@ -166,6 +170,8 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
         interp_bitcast(ag, op);
         return true;
     case OP_DOT:
+        if (ag->p->scheduled)
+            return interp_scheduled(ag, op);
         interp_dot(ag, op);
         return true;
     case OP_REDUCE_MAX:
@@ -205,6 +211,8 @@ bool interp_exec(interp_agent *ag, const ir_op *op)
     case OP_ASSERT:
         return check_assert(ag, op);
     default:
+        if (op_info(op->code)->traits & OPT_SCHED)
+            return interp_scheduled(ag, op);
         if (op->code != OP_CAST && !(op_info(op->code)->traits & OPT_EWISE))
             return interp_fail(ag, TW_E_INTERNAL, op, "the interpreter has no rule for %s",
                                op_info(op->code)->name);

@@ -134,17 +134,17 @@ static void dot_integer(dot_shape s, const ir_scalar *a, const ir_scalar *b, ir_
                                    (uint64_t)a[i * s.k + k].i * (uint64_t)b[k * s.n + j].i);
 }
 
-void interp_dot(interp_agent *ag, const ir_op *op)
+void interp_multiply(interp_agent *ag, ir_val acc, ir_val res, const ir_scalar *x,
+                     const ir_scalar *y, int64_t k)
 {
-    ir_type a = type_of(ag, op->args[0]), to = type_of(ag, op->res);
-    dot_shape s = {a.shape[0], to.shape[1], a.shape[1]};
-    const ir_scalar *x = cells_of(ag, op->args[0]), *y = cells_of(ag, op->args[1]);
-    const ir_scalar *acc = cells_of(ag, op->args[2]);
-    ir_scalar *c = cells_of(ag, op->res);
-    uint64_t n = ag->p->length[op->res];
+    ir_type to = type_of(ag, res);
+    dot_shape s = {to.shape[0], to.shape[1], k};
+    const ir_scalar *start = cells_of(ag, acc);
+    ir_scalar *c = cells_of(ag, res);
+    uint64_t n = ag->p->length[res];
 
     for (uint64_t i = 0; i < n; i++)
-        c[i] = acc[i];
+        c[i] = start[i];
     if (!dtype_is_float(to.dtype)) {
         dot_integer(s, x, y, c);
         for (uint64_t i = 0; i < n; i++)
@@ -154,6 +154,12 @@ void interp_dot(interp_agent *ag, const ir_op *op)
     } else {
         dot_single(s, x, y, c);
     }
+}
+
+void interp_dot(interp_agent *ag, const ir_op *op)
+{
+    interp_multiply(ag, op->args[2], op->res, cells_of(ag, op->args[0]), cells_of(ag, op->args[1]),
+                    type_of(ag, op->args[0]).shape[1]);
 }
 
 /* ---- reductions ---- */

@@ -1,22 +1,7 @@
-#include "compiler/target/interp/interp_agent.h"
+#include "compiler/target/interp/interp_memory.h"
 #include <string.h>
 
 /* ---- slices ---- */
-
-/* The part of a tensor that an access names, with leading extents of 1 up to rank 4. Elements
- * lo..hi - 1 of each extent are inside the tensor; where a tile gives the indices, those in 0..all
- * - 1 are. Offsets are unsigned: the one of a first element that is far outside may wrap, and comes
- * back when an element inside is counted from it. */
-typedef struct slice {
-    unsigned char *base;
-    enum dtype dtype;
-    bool outside;    /* an index that picks one element is outside: so is the whole slice */
-    uint64_t offset; /* in bytes, of the first element */
-    uint64_t stride[TILE_MAX_RANK];
-    int64_t n[TILE_MAX_RANK], lo[TILE_MAX_RANK], hi[TILE_MAX_RANK];
-    const ir_scalar *index[TILE_MAX_RANK]; /* a tile of indices, or NULL */
-    int64_t all[TILE_MAX_RANK];
-} slice;
 
 static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
 {
@@ -73,10 +58,23 @@ static bool add_dimension(interp_agent *ag, const ir_op *op, const interp_view *
     return true;
 }
 
-static bool slice_make(interp_agent *ag, const ir_op *op, slice *s)
+/* Level 2: only what the warp holds. */
+static void hold_part(const interp_agent *ag, slice *s, const interp_hold *h)
+{
+    s->hold = h;
+    for (int d = 0; d < h->rank; d++) {
+        int at = TILE_MAX_RANK - h->rank + d;
+        s->n[at] = h->n[d];
+        s->held[at] = h->at[d];
+        s->move[at] = h->move[ag->warp - h->first][d];
+    }
+}
+
+bool slice_make(interp_agent *ag, const ir_op *op, ir_val tile, slice *s)
 {
     ir_type ty = type_of(ag, op->args[0]);
-    const interp_view *view = &ag->launch.arg[cells_of(ag, op->args[0])->i].view;
+    int64_t param = cells_of(ag, op->args[0])->i;
+    const interp_view *view = &ag->launch.arg[param].view;
     int at = TILE_MAX_RANK;
 
     for (uint32_t d = 0; d < ty.rank; d++)
@@ -86,15 +84,22 @@ static bool slice_make(interp_agent *ag, const ir_op *op, slice *s)
         if (!add_dimension(ag, op, view, d, s, &at))
             return false;
     }
+    if (ag->block) {
+        s->number = interp_op_number(ag->p, op);
+        s->races = ag->p->fn->params.at[param].direction != DIR_IN;
+        if (tile && ag->p->hold[tile])
+            hold_part(ag, s, ag->p->hold[tile]);
+    }
     return true;
 }
 
 /* Adds what element i of extent d lies away from the first; false when it is outside. */
 static bool step(const slice *s, int d, int64_t i, uint64_t *offset)
 {
-    int64_t by = s->index[d] ? s->index[d][i].i : i;
+    int64_t place = s->held[d] ? s->held[d][i] + s->move[d] : i;
+    int64_t by = s->index[d] ? s->index[d][i].i : place;
 
-    if (s->index[d] ? by < 0 || by >= s->all[d] : i < s->lo[d] || i >= s->hi[d])
+    if (s->index[d] ? by < 0 || by >= s->all[d] : place < s->lo[d] || place >= s->hi[d])
         return false;
     *offset += (uint64_t)by * s->stride[d];
     return true;
@@ -121,28 +126,45 @@ static bool row_at(const slice *s, int64_t row, slice_row *r)
     return !s->outside;
 }
 
-static void load_row(const slice *s, slice_row r, ir_scalar *out)
+/* The next element of the row that is inside, from *i on: where it is, or NULL. */
+static unsigned char *next_inside(const slice *s, slice_row r, int64_t *i)
 {
     const int last = TILE_MAX_RANK - 1;
+    int64_t end = s->held[last] ? s->n[last] : s->hi[last];
 
-    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
+    if (!s->held[last] && *i < s->lo[last])
+        *i = s->lo[last];
+    for (; *i < end; ++*i) {
         uint64_t offset = r.offset;
-
-        if (step(s, last, i, &offset))
-            out[r.cell + i] = element_read(s->dtype, s->base + (int64_t)offset);
+        if (step(s, last, *i, &offset))
+            return s->base + (int64_t)offset;
     }
+    return NULL;
 }
 
-static void store_row(const slice *s, slice_row r, const ir_scalar *in)
+static bool load_row(interp_agent *ag, const ir_op *op, const slice *s, slice_row r, ir_scalar *out)
 {
-    const int last = TILE_MAX_RANK - 1;
+    unsigned char *p;
 
-    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
-        uint64_t offset = r.offset;
-
-        if (step(s, last, i, &offset))
-            element_write(s->dtype, s->base + (int64_t)offset, in[r.cell + i]);
+    for (int64_t i = 0; (p = next_inside(s, r, &i)); i++) {
+        if (s->races && !interp_touch_element(ag, op, s, r.cell + i, p, TOUCH_READ))
+            return false;
+        out[r.cell + i] = element_read(s->dtype, p);
     }
+    return true;
+}
+
+static bool store_row(interp_agent *ag, const ir_op *op, const slice *s, slice_row r,
+                      const ir_scalar *in)
+{
+    unsigned char *p;
+
+    for (int64_t i = 0; (p = next_inside(s, r, &i)); i++) {
+        if (s->races && !interp_touch_element(ag, op, s, r.cell + i, p, TOUCH_WRITE))
+            return false;
+        element_write(s->dtype, p, in[r.cell + i]);
+    }
+    return true;
 }
 
 /* ---- atomics ---- */
@@ -211,22 +233,21 @@ static ir_scalar update(const interp_agent *ag, const ir_op *op, enum dtype t, v
     return from_word(t, old);
 }
 
-static void atomic_row(interp_agent *ag, const ir_op *op, const slice *s, slice_row r)
+static bool atomic_row(interp_agent *ag, const ir_op *op, const slice *s, slice_row r)
 {
-    const int last = TILE_MAX_RANK - 1;
+    unsigned char *p;
     const ir_scalar *v = cells_of(ag, op->args[op->nargs - 1]), *expected = NULL;
     ir_scalar *out = cells_of(ag, op->res);
 
     if (op->code == OP_ATOMIC_CAS)
         expected = cells_of(ag, op->args[op->nargs - 2]);
-    for (int64_t i = s->lo[last]; i < s->hi[last]; i++) {
-        uint64_t offset = r.offset;
+    for (int64_t i = 0; (p = next_inside(s, r, &i)); i++) {
         int64_t at = r.cell + i;
-
-        if (step(s, last, i, &offset))
-            out[at] = update(ag, op, s->dtype, s->base + (int64_t)offset, v[at],
-                             expected ? &expected[at] : NULL);
+        if (s->races && !interp_touch_element(ag, op, s, at, p, TOUCH_ATOMIC))
+            return false;
+        out[at] = update(ag, op, s->dtype, p, v[at], expected ? &expected[at] : NULL);
     }
+    return true;
 }
 
 bool interp_atomic(interp_agent *ag, const ir_op *op)
@@ -234,14 +255,16 @@ bool interp_atomic(interp_agent *ag, const ir_op *op)
     slice_row r;
     slice s;
 
-    if (!slice_make(ag, op, &s))
+    if (!slice_make(ag, op, op->res, &s))
         return false;
+    if (ag->block && interp_has_result(ag, op))
+        return true;
     memset(cells_of(ag, op->res), 0, ag->p->length[op->res] * sizeof(ir_scalar));
     for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
-        if (row_at(&s, row, &r))
-            atomic_row(ag, op, &s, r);
+        if (row_at(&s, row, &r) && !atomic_row(ag, op, &s, r))
+            return false;
     }
-    return true;
+    return !ag->block || interp_keep_result(ag, op);
 }
 
 /* ---- loads, stores ---- */
@@ -252,27 +275,58 @@ bool interp_load(interp_agent *ag, const ir_op *op)
     slice_row r;
     slice s;
 
-    if (!slice_make(ag, op, &s))
+    if (!slice_make(ag, op, op->res, &s))
         return false;
     memset(out, 0, ag->p->length[op->res] * sizeof *out);
     for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
-        if (row_at(&s, row, &r))
-            load_row(&s, r, out);
+        if (row_at(&s, row, &r) && !load_row(ag, op, &s, r, out))
+            return false;
     }
     return true;
 }
 
+/* A scalar is stored by the first thread of the group. */
+static bool acts(const interp_agent *ag, ir_val v)
+{
+    const interp_hold *h = ag->block ? ag->p->hold[v] : NULL;
+
+    return !ag->block || (h ? h->acts[ag->warp - h->first] : ag->warp == ag->first);
+}
+
 bool interp_store(interp_agent *ag, const ir_op *op)
 {
-    const ir_scalar *in = cells_of(ag, op->args[op->nargs - 1]);
+    ir_val v = op->args[op->nargs - 1];
     slice_row r;
     slice s;
 
-    if (!slice_make(ag, op, &s))
+    if (!slice_make(ag, op, v, &s))
         return false;
-    for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2]; row++) {
-        if (row_at(&s, row, &r))
-            store_row(&s, r, in);
+    for (int64_t row = 0; row < s.n[0] * s.n[1] * s.n[2] && acts(ag, v); row++) {
+        if (row_at(&s, row, &r) && !store_row(ag, op, &s, r, cells_of(ag, v)))
+            return false;
+    }
+    return true;
+}
+
+bool interp_gather(interp_agent *ag, const ir_op *op, unsigned char *data)
+{
+    size_t size = (size_t)dtype_bytes((enum dtype)type_of(ag, op->args[0]).dtype);
+    unsigned char *p;
+    slice_row r;
+    slice s;
+
+    if (!slice_make(ag, op, 0, &s))
+        return false;
+    int64_t rows = s.n[0] * s.n[1] * s.n[2];
+    memset(data, 0, (size_t)(rows * s.n[TILE_MAX_RANK - 1]) * size);
+    for (int64_t row = 0; row < rows; row++) {
+        if (!row_at(&s, row, &r))
+            continue;
+        for (int64_t i = 0; (p = next_inside(&s, r, &i)); i++) {
+            if (s.races && !interp_touch_element(ag, op, &s, r.cell + i, p, TOUCH_READ))
+                return false;
+            memcpy(data + (size_t)(r.cell + i) * size, p, size);
+        }
     }
     return true;
 }
