@@ -42,7 +42,11 @@ fi
 
 # profiles
 expect 7 "those that are built in: a100, h100" "$tw" compile "$add" --profile=rtx9090
+expect 0 ".visible .entry add" "$tw" compile "$add" --target=sm_89 --emit=ptx --profile=rtx4080
 expect 4 "takes no profile" "$tw" compile "$add" --profile=h100 --target=cpu
+printf 'name = x\ncapability = 89\nmultiprocessors = 4\nshared_per_block = 8192\n' >"$work/small.profile"
+expect 5 "has 8192" "$tw" compile kernels/matmul.tw --target=sm_89 --emit=ptx --set=T=f32 \
+    --profile="$work/small.profile"
 printf 'name = x\ncapability = 90\nmultiprocessors = 1\nl2 = 3\n' >"$work/bad.profile"
 expect 7 "bad.profile:4: unknown key 'l2'" "$tw" compile "$add" --profile="$work/bad.profile"
 finish

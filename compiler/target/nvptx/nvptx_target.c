@@ -74,8 +74,9 @@ static tw_status schedule(job *j, schedule_result *res)
 {
     const target_input *in = j->in;
     schedule_params p = schedule_defaults();
-    gpu_limits gpu = gpu_limits_of(j->path->capability);
+    gpu_limits gpu = in->gpu ? *in->gpu : gpu_limits_of(j->path->capability);
 
+    gpu.capability = j->path->capability; /* what the code may use, whatever the GPU has */
     if (in->module->level == 2)
         return TW_OK;
     p.num_warps = param(in, "num_warps", p.num_warps);
