@@ -1,6 +1,8 @@
 #include "cli/cli.h"
 #include "cli/open.h"
+#include "cli/ptxas.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,15 +36,28 @@ static int write_result(cli *c, const char *emit, const char *data, size_t size)
 
     if (path && strcmp(path, "-") != 0)
         return write_file(c, path, data, size);
-    if (strcmp(emit, "obj") == 0 && isatty(STDOUT_FILENO))
+    if ((strcmp(emit, "obj") == 0 || strcmp(emit, "cubin") == 0) && isatty(STDOUT_FILENO))
         return cli_usage(c, "an object file is not for a terminal: -o FILE");
     fwrite(data, 1, size, stdout); /* main finds out whether it went well */
     return CLI_OK;
 }
 
+static int write_cubin(cli *c, const char *ptx, size_t size)
+{
+    char *cubin;
+    size_t cubin_size;
+    int code = ptxas_assemble(c, ptx, size, &cubin, &cubin_size);
+
+    if (!code)
+        code = write_result(c, "cubin", cubin, cubin_size);
+    free(cubin);
+    return code;
+}
+
 static int compile_opened(cli *c, tw_kernel *kernel)
 {
     tw_compile_options opt = TW_COMPILE_OPTIONS_INIT;
+    bool cubin = c->opt.emit && strcmp(c->opt.emit, "cubin") == 0;
     size_t size;
     char *data;
 
@@ -52,10 +67,10 @@ static int compile_opened(cli *c, tw_kernel *kernel)
     opt.dump = c->opt.dump;
     opt.time = c->opt.time;
     if (c->opt.emit)
-        opt.emit = c->opt.emit;
+        opt.emit = cubin ? "ptx" : c->opt.emit;
     if (tw_kernel_compile(kernel, &opt, &data, &size))
         return cli_fail_last(c);
-    int code = write_result(c, opt.emit, data, size);
+    int code = cubin ? write_cubin(c, data, size) : write_result(c, opt.emit, data, size);
     tw_free(data);
     return code;
 }
@@ -68,7 +83,7 @@ int cmd_compile(cli *c)
     tw_kernel *kernel;
 
     if (opt->word_count == 0)
-        return cli_usage(c, "a kernel is missing: FILE.tw, FILE.tw:KERNEL or FILE.tir");
+        return cli_usage(c, "a kernel is missing: FILE.tw, FILE.tw:KERNEL, FILE.tir or FILE.sched");
     if (opt->word_count > 1)
         return cli_usage(c, "'%s': there are no tensors here; values go into --set", opt->word[1]);
     c->opt.store = "none";

@@ -68,7 +68,7 @@ static const option_row rows[] = {
      "launches to time (as many as fit in a second)", NULL},
     {"set", 0, KIND_TEXT, AT(set), "NAME=V,...", VERB_COMPILE,
      "values in brackets, tune and schedule parameters, generic=true", NULL},
-    {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE, "ast, tir, ll, asm, obj (ll)", NULL},
+    {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE, "ast, tir, ll; CPU: asm, obj; GPU: sched, ptx, cubin (ll)", NULL},
     {"output", 'o', KIND_TEXT, AT(output), "FILE", VERB_COMPILE, "where to (standard output)",
      NULL},
     {"profile", 0, KIND_TEXT, AT(profile), "NAME", VERB_COMPILE,

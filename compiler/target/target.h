@@ -54,10 +54,6 @@ extern const target *const cpu_targets[]; /* best first; NULL ends it */
 extern const target interp_target;
 extern const target *const nvptx_targets[]; /* newest first; NULL ends it */
 
-/* The code path for an NVIDIA GPU of this compute capability (89): the newest that it runs; NULL when it
- * is older than all. */
-const target *target_of_capability(int capability);
-
 /* All code paths, best first within a family. */
 size_t target_count(void);
 const target *target_at(size_t i);

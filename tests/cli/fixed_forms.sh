@@ -30,5 +30,20 @@ done
 head -c 4 out.obj | grep -q ELF || complain "out.obj is not an object file"
 # what is printed as tile IR is read as a kernel
 expect 0 'define ' "$tw" compile out.tir --target=cpu --emit=ll
+
+# for a GPU, without one
+gpu=T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=8,num_stages=2
+for emit in sched ll ptx; do
+    expect 0 '' "$tw" compile kernels/attention_fwd.tw --target=sm_89 --emit=$emit --set=$gpu \
+        -o gpu.$emit
+done
+expect 0 '.target sm_89' cat gpu.ptx
+expect 0 '.target sm_120' "$tw" compile gpu.sched --target=sm_120 --emit=ptx
+if command -v ptxas >/dev/null || [ -x /usr/local/cuda/bin/ptxas ]; then
+    expect 0 '' "$tw" compile gpu.sched --target=sm_89 --emit=cubin -o gpu.cubin
+    expect 0 ELF head -c 4 gpu.cubin
+else
+    expect 6 'a cubin needs' "$tw" compile gpu.sched --target=sm_89 --emit=cubin -o gpu.cubin
+fi
 expect 0 '' "$tw" compile kernels/attention_fwd.tw:attention_fwd --set=T=f32,D=64,DV=64 --emit=tir
 finish

@@ -97,16 +97,6 @@ START_TEST(the_recipe_names_what_the_entry_takes)
 }
 END_TEST
 
-START_TEST(a_newer_gpu_takes_the_newest_path)
-{
-    ck_assert_str_eq(target_of_capability(80)->name, "sm_80");
-    ck_assert_str_eq(target_of_capability(88)->name, "sm_87");
-    ck_assert_str_eq(target_of_capability(103)->name, "sm_100");
-    ck_assert_str_eq(target_of_capability(900)->name, "sm_120");
-    ck_assert_ptr_null(target_of_capability(75));
-}
-END_TEST
-
 START_TEST(what_it_cannot_do_is_said)
 {
     static const char *const engines = "level 2 warps=1\n"
@@ -137,7 +127,6 @@ Suite *test_suite(void)
 
     tcase_add_test(t, every_capability_gives_its_ptx);
     tcase_add_test(t, the_recipe_names_what_the_entry_takes);
-    tcase_add_test(t, a_newer_gpu_takes_the_newest_path);
     tcase_add_test(t, what_it_cannot_do_is_said);
     suite_add_tcase(suite, t);
     return suite;

@@ -295,12 +295,3 @@ NVPTX_TARGET(120, "RTX 50");
 
 const target *const nvptx_targets[] = {&sm_120, &sm_100, &sm_90, &sm_89,
                                        &sm_87,  &sm_86,  &sm_80, NULL};
-
-const target *target_of_capability(int capability)
-{
-    for (size_t i = 0; nvptx_targets[i]; i++) {
-        if (path_of(nvptx_targets[i])->capability <= capability)
-            return nvptx_targets[i];
-    }
-    return NULL;
-}

@@ -139,6 +139,11 @@ void nv_set(nv_emit *e, ir_val v, LLVMValueRef *element)
     int n = nv_registers(e, t);
     nv_value *x = nv_new(e, v);
 
+    if (t.kind == TYPE_SCALAR && nv_is_half((enum dtype)t.dtype)) {
+        LLVMValueRef pair = nv_pack(e, (enum dtype)t.dtype, element[0], ll_float(e->cx->f32, 0.0));
+        x->at[0] = widen(e, (enum dtype)t.dtype, pair, false);
+        return;
+    }
     for (int i = 0; i < x->n; i++) {
         if (!is_packed(t))
             x->at[i] = element[i];
