@@ -7,7 +7,7 @@
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"
 #include "runtime/cuda/cuda_device.h"
-#include "tests/gpu/proof_ptx.h"
+#include "tests/gpu/proof_kernels.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,21 +64,7 @@ static void keep_log(void *user, tw_log_level level, const char *text)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A kernel is text for its arguments and grid, and PTX and slots for its code. */
-typedef struct proof_code {
-    const char *ptx;
-    recipe_slot slot[4];
-    uint32_t nslots;
-    int32_t shared_bytes;
-} proof_code;
 static proof_code code;
-
-static const char text_blocks[] = "kernel proof(x: f32[N], out y: f32[N])\n"
-                                  "grid (cdiv(N, 128))\n"
-                                  "{\n    store(y[0 :+ 128], load(x[0 :+ 128]));\n}\n";
-static const char text_many[] = "kernel proof(x: f32[N], out y: f32[N])\n"
-                                "grid (65536, 32769)\n"
-                                "{\n    store(y[0 :+ 128], load(x[0 :+ 128]));\n}\n";
 
 static tw_status proof_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
@@ -128,19 +114,6 @@ static const target proof_target = {.name = "sm_80",
                                     .usable = never,
                                     .features = no_features,
                                     .compile = proof_compile};
-
-static const proof_code add_code = {
-    ptx_add,
-    {{SLOT_POINTER, 0, 0}, {SLOT_POINTER, 0, 1}, {SLOT_DIM, 0, 0}, {SLOT_FIRST, 0, 0}},
-    4,
-    0};
-static const proof_code count_code = {
-    ptx_count, {{SLOT_WORKSPACE, 0, 0}, {SLOT_COUNTER, 0, 0}, {SLOT_POINTER, 0, 1}}, 3, 0};
-static const proof_code assert_code = {
-    ptx_assert, {{SLOT_ASSERT, 0, 0}, {SLOT_POINTER, 0, 0}}, 2, 0};
-static const proof_code fault_code = {.ptx = ptx_fault};
-static const proof_code shared_code = {ptx_shared, {{SLOT_POINTER, 0, 1}}, 1, 100000};
-static const proof_code last_code = {ptx_last, {{SLOT_FIRST, 0, 0}, {SLOT_POINTER, 0, 1}}, 2, 0};
 
 static tw_kernel *kernel(const proof_code *c, const char *text)
 {
@@ -423,7 +396,6 @@ static void prove_asserts(void)
     char text[120];
     snprintf(text, sizeof text, "%s", said());
     must(launch(k, NULL), "assert");
-    must(cuda_of(dev)->api->cuStreamSynchronize ? TW_OK : TW_E_DRIVER, "sync");
     usleep(100000);
     tw_status next = launch(k, NULL);
     must(tw_memory_copy(dev, x, &good, sizeof good, TW_COPY_TO_DEVICE, NULL), "copy");
@@ -518,23 +490,52 @@ static void prove_memory(tw_kernel *add)
         tw_last_error()->text);
 }
 
+/* Poisoned first, and with the first GPU's context current. */
+static int wrong_on(tw_device *other, tw_kernel *add, void *from, void *to)
+{
+    tw_device *mine = dev;
+    int wrong = 0;
+
+    for (int i = 0; i < N; i++)
+        host[i] = (float)i;
+    must(tw_memory_copy(other, from, host, sizeof host, TW_COPY_TO_DEVICE, NULL), "copy");
+    memset(host, 0xff, sizeof host);
+    must(tw_memory_copy(other, to, host, sizeof host, TW_COPY_TO_DEVICE, NULL), "copy");
+    dev = other;
+    must(launch_with(add, tensor_at(from), tensor_at(to), NULL), "the other GPU");
+    must(tw_stream_sync(other, NULL), "sync");
+    must(tw_memory_copy(other, host, to, sizeof host, TW_COPY_FROM_DEVICE, NULL), "copy");
+    dev = mine;
+    for (int i = 0; i < N; i++)
+        wrong += host[i] != (float)i + 1.0f;
+    return wrong;
+}
+
 static void prove_second_gpu(tw_kernel *add)
 {
-    tw_device *other, *mine = dev;
-    void *there = NULL;
+    const cuda_api *api = cuda_of(dev)->api;
+    CUcontext before = NULL, after = NULL;
+    void *from, *to;
+    tw_device *other;
+    cuda_scope s;
 
     if (strcmp(dev->spec, "cuda:0") != 0 || tw_device_open(cx, "cuda:1", &other) != TW_OK) {
         row("a second GPU", true, "there is none here: not tried");
         return;
     }
-    must(tw_memory_alloc(other, sizeof host, &there), "memory");
-    row("memory of another GPU", launch_with(add, tensor_at(x), tensor_at(there), NULL) == TW_E_ARG,
+    must(tw_memory_alloc(other, sizeof host, &from), "memory");
+    must(tw_memory_alloc(other, sizeof host, &to), "memory");
+    row("memory of another GPU", launch_with(add, tensor_at(x), tensor_at(to), NULL) == TW_E_ARG,
         "%s", said());
-    dev = other;
-    tw_status st = launch_with(add, tensor_at(there), tensor_at(there), NULL);
-    row("a launch on another GPU", st == TW_E_ARG, "overlap is seen: %s", said());
-    dev = mine;
-    tw_memory_free(other, there);
+    must(cuda_enter(cuda_of(dev)->cx, &s), "context");
+    api->cuCtxGetCurrent(&before);
+    int wrong = wrong_on(other, add, from, to);
+    api->cuCtxGetCurrent(&after);
+    cuda_leave(cuda_of(dev)->cx, &s);
+    row("a launch on another GPU", wrong == 0 && before == after,
+        "%d of %d elements wrong; what was current is%s", wrong, N, before == after ? "" : " not");
+    tw_memory_free(other, from);
+    tw_memory_free(other, to);
     tw_device_close(other);
 }
 

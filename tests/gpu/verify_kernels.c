@@ -1,5 +1,5 @@
-/* Every kernel on a GPU, element by element against float64, over dtypes, head dims, shapes, strides,
- * causal and not, and schedules. On a machine with a GPU:
+/* Every kernel on a GPU, element by element against float64, over dtypes, head dims, shapes,
+ * strides, causal and not, and schedules. On a machine with a GPU:
  *
  *   build-portable/tests/gpu/verify_kernels              all tables, the device's own path
  *   TW_GPU_TARGET=sm_80 ...                              another path
@@ -39,12 +39,9 @@ static const table_row attention_rows[] = {
     {"magnitudes", "attention_fwd", "f32", attention_magnitudes, 1},
 };
 static const table_row kernel_rows[] = {
-    {"all", "vector_add", "f32", vector_add_table, 1},
-    {"all", "softmax", "f32", softmax_table, 1},
-    {"all", "softmax", "bf16", softmax_table, 3},
-    {"all", "matmul", "f32", matmul_table, 3},
-    {"all", "matmul", "bf16", matmul_table, 1},
-    {"all", "matmul", "f16", matmul_table, 3},
+    {"all", "vector_add", "f32", vector_add_table, 1}, {"all", "softmax", "f32", softmax_table, 1},
+    {"all", "softmax", "bf16", softmax_table, 3},      {"all", "matmul", "f32", matmul_table, 3},
+    {"all", "matmul", "bf16", matmul_table, 1},        {"all", "matmul", "f16", matmul_table, 3},
 };
 /* What a schedule may be: the first is the target's own choice. */
 static const char *const schedules[] = {
@@ -76,8 +73,8 @@ static void run_table(const table_row *row, const char *schedule, int thin)
     row->cases(&s, row->thin * thin * atoi(setting("TW_GPU_THIN", "1")));
     clock_gettime(CLOCK_MONOTONIC, &to);
     num_say("%-14s %-5s %-11s %-60s %5.1f s\n", row->kernel, row->type, row->name,
-            schedule ? schedule : "", (double)(to.tv_sec - from.tv_sec) +
-                                          (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
+            schedule ? schedule : "",
+            (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
     subject_close(&s);
 }
 

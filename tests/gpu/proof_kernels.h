@@ -1,7 +1,8 @@
-#ifndef TW_TESTS_PROOF_PTX_H
-#define TW_TESTS_PROOF_PTX_H
+#ifndef TW_TESTS_PROOF_KERNELS_H
+#define TW_TESTS_PROOF_KERNELS_H
 /* PTX written by hand, each with one entry `proof` of blocks of 128 threads, so that what runs on a
- * GPU here depends on no code generator. */
+ * GPU here depends on no code generator; and the kernel text that says arguments and grid. */
+#include "compiler/target/artifact.h"
 
 #define PTX_HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
 #define PTX_BODY                                                                                   \
@@ -55,5 +56,32 @@ static const char ptx_last[] =
              "ld.param.u64 %d3, [first];\nadd.u64 %d1, %d1, %d3;\nmov.u64 %d4, 2147549183;\n"
              "setp.ne.u64 %p1, %d1, %d4;\n@%p1 bra DONE;\nld.param.u64 %d5, [y];\n"
              "st.global.f32 [%d5], 0f3F800000;\nDONE:\nret;\n}\n";
+
+/* A kernel is text for its arguments and grid, and PTX and slots for its code. */
+typedef struct proof_code {
+    const char *ptx;
+    recipe_slot slot[4];
+    uint32_t nslots;
+    int32_t shared_bytes;
+} proof_code;
+static const proof_code add_code = {
+    ptx_add,
+    {{SLOT_POINTER, 0, 0}, {SLOT_POINTER, 0, 1}, {SLOT_DIM, 0, 0}, {SLOT_FIRST, 0, 0}},
+    4,
+    0};
+static const proof_code count_code = {
+    ptx_count, {{SLOT_WORKSPACE, 0, 0}, {SLOT_COUNTER, 0, 0}, {SLOT_POINTER, 0, 1}}, 3, 0};
+static const proof_code assert_code = {
+    ptx_assert, {{SLOT_ASSERT, 0, 0}, {SLOT_POINTER, 0, 0}}, 2, 0};
+static const proof_code fault_code = {.ptx = ptx_fault};
+static const proof_code shared_code = {ptx_shared, {{SLOT_POINTER, 0, 1}}, 1, 100000};
+static const proof_code last_code = {ptx_last, {{SLOT_FIRST, 0, 0}, {SLOT_POINTER, 0, 1}}, 2, 0};
+
+static const char text_blocks[] = "kernel proof(x: f32[N], out y: f32[N])\n"
+                                  "grid (cdiv(N, 128))\n"
+                                  "{\n    store(y[0 :+ 128], load(x[0 :+ 128]));\n}\n";
+static const char text_many[] = "kernel proof(x: f32[N], out y: f32[N])\n"
+                                "grid (65536, 32769)\n"
+                                "{\n    store(y[0 :+ 128], load(x[0 :+ 128]));\n}\n";
 
 #endif
