@@ -127,7 +127,6 @@ static tw_status read_limits(cuda_device *d, gpu_profile *gpu)
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &l->threads_per_block},
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &l->threads_per_sm},
         {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, &l->blocks_per_sm},
-        {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &khz},
         {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2},
     };
     size_t memory = 0;
@@ -135,6 +134,8 @@ static tw_status read_limits(cuda_device *d, gpu_profile *gpu)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         TRY(CUDA(d, cuDeviceGetAttribute, row[i].out, row[i].attribute, d->handle));
     TRY(CUDA(d, cuDeviceTotalMem, &memory, d->handle));
+    if (d->api->cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, d->handle))
+        khz = 0; /* no more than for people to read */
     l->capability = major * 10 + minor;
     l->registers_per_thread = gpu_limits_of(l->capability).registers_per_thread;
     l->l2_bytes = l2;

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_BYTES = 8192 };
+enum { LOG_BYTES = 8192, OPTIONS = 5 };
 
 typedef struct link_job {
     cuda_device *d;
     CUlinkState state;
+    int option[OPTIONS];
+    void *value[OPTIONS];
     char info[LOG_BYTES], error[LOG_BYTES];
 } link_job;
 
@@ -53,16 +55,20 @@ static tw_status link_failed(link_job *j, CUresult r, const char *call)
 
 /* ---- linking --------------------------------------------------------------------------------- */
 
+/* Numbers travel in the pointers; the driver writes how long the logs are back into them, so the
+ * array lives as long as the state (CUDA Driver API, cuLinkCreate). */
 static CUresult begin(link_job *j)
 {
-    int option[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-                    CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-                    CU_JIT_LOG_VERBOSE};
-    /* Numbers travel in the pointers. */
-    void *value[] = {j->info, (void *)(uintptr_t)(LOG_BYTES - 1), j->error,
-                     (void *)(uintptr_t)(LOG_BYTES - 1), (void *)(uintptr_t)1};
+    static const int options[OPTIONS] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                                         CU_JIT_ERROR_LOG_BUFFER,
+                                         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_LOG_VERBOSE};
 
-    return j->d->api->cuLinkCreate(sizeof option / sizeof *option, option, value, &j->state);
+    memcpy(j->option, options, sizeof options);
+    j->value[0] = j->info;
+    j->value[1] = j->value[3] = (void *)(uintptr_t)(LOG_BYTES - 1);
+    j->value[2] = j->error;
+    j->value[4] = (void *)(uintptr_t)1;
+    return j->d->api->cuLinkCreate(OPTIONS, j->option, j->value, &j->state);
 }
 
 /* The linker wants PTX to end with a NUL. */

@@ -305,14 +305,20 @@ static tw_status load_again(cuda_device *d, cuda_loaded *l)
     return TW_OK;
 }
 
-static tw_status renew(cuda_device *d, cuda_loaded *l)
+static tw_status renew(cuda_device *d, cuda_loaded *l, tw_stream *stream)
 {
-    tw_status st = cuda_context_ready(d->cx);
+    bool capturing = false;
 
-    if (st != TW_OK)
-        return st;
+    TRY(cuda_context_ready(d->cx));
+    TRY(cuda_capturing(d->dev, stream, &capturing));
+    if (capturing)
+        return error_set(
+            TW_E_UNSUPPORTED,
+            "device '%s' was made anew after a fault: kernel '%s' cannot be loaded again "
+            "while the stream is capturing",
+            d->dev->spec, l->name);
     pthread_mutex_lock(&l->lock);
-    st = load_again(d, l);
+    tw_status st = load_again(d, l);
     pthread_mutex_unlock(&l->lock);
     return st;
 }
@@ -331,10 +337,9 @@ tw_status cuda_ready(tw_device *dev, void *loaded, tw_stream *stream, int32_t *f
     cuda_loaded *l = loaded;
     cuda_code *c = atomic_load_explicit(&l->code, memory_order_acquire);
 
-    (void)stream;
     if (c->generation != cuda_generation(d) ||
         atomic_load_explicit(&d->cx->state, memory_order_relaxed) != CUDA_READY) {
-        TRY(renew(d, l));
+        TRY(renew(d, l, stream));
         c = atomic_load_explicit(&l->code, memory_order_acquire);
     }
     *failed = take_assert(c->word);

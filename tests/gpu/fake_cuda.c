@@ -19,6 +19,7 @@ struct CUlinkState_st {
     char *cubin;
     char *info, *error;
     size_t info_size, error_size;
+    void **written; /* where the length of the info log goes */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -274,8 +275,10 @@ EXPORT CUresult cuLinkCreate_v2(unsigned n, int *option, void **value, CUlinkSta
             s->info = value[i];
         if (option[i] == CU_JIT_ERROR_LOG_BUFFER)
             s->error = value[i];
-        if (option[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES)
+        if (option[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) {
             s->info_size = (size_t)(uintptr_t)value[i];
+            s->written = &value[i];
+        }
         if (option[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
             s->error_size = (size_t)(uintptr_t)value[i];
     }
@@ -314,6 +317,7 @@ EXPORT CUresult cuLinkComplete(CUlinkState s, void **cubin, size_t *size)
              "ptxas info    : 0 bytes gmem\nptxas info    : Function properties for k\n"
              "    0 bytes stack frame, 24 bytes spill stores, 20 bytes spill loads\n"
              "ptxas info    : Used 40 registers, 400 bytes cmem[0]\n");
+    *s->written = (void *)(uintptr_t)strlen(s->info);
     *cubin = s->cubin;
     DONE;
 }
