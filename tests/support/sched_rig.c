@@ -6,11 +6,16 @@
 
 #define SEEDS 6
 
-void sched_open(sched_rig *r, const char *text)
+void sched_open_module(sched_rig *r, ir_module *m)
 {
     memset(r, 0, sizeof *r);
-    r->m = ir_must(text);
-    r->launch = (interp_launch){.arg = r->arg, .grid = {1, 1, 1}, .step_limit = 100000};
+    r->m = m;
+    r->launch = (interp_launch){.arg = r->arg, .grid = {1, 1, 1}, .step_limit = 1000000};
+}
+
+void sched_open(sched_rig *r, const char *text)
+{
+    sched_open_module(r, ir_must(text));
 }
 
 void sched_bind(sched_rig *r, int p, void *base, const int64_t *extent)

@@ -14,6 +14,7 @@ typedef struct sched_rig {
 
 /* The text must parse. One program, until launch.grid says otherwise. */
 void sched_open(sched_rig *r, const char *text);
+void sched_open_module(sched_rig *r, ir_module *m);
 /* Storage, without gaps, for parameter p, a tensor. */
 void sched_bind(sched_rig *r, int p, void *base, const int64_t *extent);
 tw_status sched_run(sched_rig *r, const ir_module *m, uint64_t seed);

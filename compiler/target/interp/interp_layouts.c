@@ -3,6 +3,7 @@
 #include "compiler/base/check.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/target/interp/interp_agent.h"
+#include "compiler/target/interp/interp_race.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +148,7 @@ void interp_prepare_ops(interp_program *p, arena *a)
     uint64_t room = 0;
 
     ir_walk(p->fn->body, collect, &l);
-    ICHECK(l.all.n < UINT16_MAX, "a kernel has less than 65535 ops");
+    ICHECK(l.all.n < RACE_MAX_OPS, "a text of at most 1 MiB has fewer ops");
     qsort(l.all.at, l.all.n, sizeof *l.all.at, by_address);
     p->op = l.all.at;
     p->nops = l.all.n;

@@ -22,7 +22,8 @@
 #include "compiler/target/interp/interp_hold.h"
 
 typedef struct race race;
-typedef uint32_t race_op; /* a number for an op, given by the caller, below 65536 */
+#define RACE_MAX_OPS (1 << 19)
+typedef uint32_t race_op; /* a number for an op, given by the caller, below that */
 
 enum race_kind {
     RACE_NONE,

@@ -2,13 +2,13 @@
 #define TW_TARGET_INTERP_RACE_CORE_H
 /* Inside of the race detector.
  *
- * A record is a word: 0 nothing; else from the low end the op (16 bits), the lane (6), the warp
+ * A record is a word: 0 nothing; else from the low end the op (19 bits), the lane (6), the warp
  * (5), flags (2) and the clock or, for a copy, its number (32). */
 #include "compiler/target/interp/interp_race.h"
 
 typedef uint64_t race_record;
-#define RECORD_COPY (UINT64_C(1) << 27)
-#define RECORD_ATOMIC (UINT64_C(1) << 28)
+#define RECORD_COPY (UINT64_C(1) << 30)
+#define RECORD_ATOMIC (UINT64_C(1) << 31)
 
 typedef struct race_warp {
     uint32_t floor;     /* accesses at or below this clock are before what all lanes do now */
@@ -54,11 +54,11 @@ static inline uint32_t *known_of(const race *r, int warp)
 }
 static inline race_record record_of(const race_access *x, uint32_t clock)
 {
-    return (uint64_t)clock << 32 | (uint64_t)x->warp << 22 | (uint64_t)x->lane << 16 | x->op;
+    return (uint64_t)clock << 32 | (uint64_t)x->warp << 25 | (uint64_t)x->lane << 19 | x->op;
 }
 static inline uint32_t record_clock(race_record w) { return (uint32_t)(w >> 32); }
-static inline int record_warp(race_record w) { return (int)(w >> 22 & 31); }
-static inline int record_lane(race_record w) { return (int)(w >> 16 & 63); }
-static inline race_op record_op(race_record w) { return (race_op)(w & 0xffff); }
+static inline int record_warp(race_record w) { return (int)(w >> 25 & 31); }
+static inline int record_lane(race_record w) { return (int)(w >> 19 & 63); }
+static inline race_op record_op(race_record w) { return (race_op)(w & (RACE_MAX_OPS - 1)); }
 
 #endif
