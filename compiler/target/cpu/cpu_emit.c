@@ -1,5 +1,6 @@
 #include "compiler/target/cpu/cpu_emit.h"
 #include "compiler/base/check.h"
+#include "compiler/base/guard.h"
 #include <string.h>
 
 /* ---- where code goes ------------------------------------------------------------------------- */
@@ -135,7 +136,8 @@ static LLVMValueRef emit_scalar(cpu_emit *e, const ir_op *op)
     case OP_PROGRAM_ID:
         return e->arg_pid[op->attr[0].i];
     case OP_NUM_PROGRAMS:
-        return LLVMBuildTrunc(e->cx->b, cpu_slot(e, SLOT_GRID, 0, (int)op->attr[0].i), e->cx->i32, "");
+        return LLVMBuildTrunc(e->cx->b, cpu_slot(e, SLOT_GRID, 0, (int)op->attr[0].i), e->cx->i32,
+                              "");
     case OP_LOAD:
         return cpu_load_element(e, op);
     case OP_ATOMIC_ADD:
@@ -310,9 +312,45 @@ static void emit_control(cpu_emit *e, const cpu_step *s)
     cpu_memo_clear(e);
 }
 
+/* What an instruction costs LLVM: about 50 us for each unit. Accesses under a mask become code for
+ * each lane where the machine has no instruction for them. */
+static int64_t weight_of(const cpu_emit *e, LLVMValueRef instruction)
+{
+    size_t n;
+    const char *name;
+
+    if (LLVMGetInstructionOpcode(instruction) != LLVMCall)
+        return 1;
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    name = LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &n) : "";
+    if (strncmp(name, "llvm.masked.", 12) != 0)
+        return 1;
+    bool scattered = strncmp(name + 12, "gather", 6) == 0 || strncmp(name + 12, "scatter", 7) == 0;
+    return e->isa->avx512 || (e->isa->fma && !scattered) ? 3 : 4 * e->isa->lanes;
+}
+
+/* Ends the compile where there is too much code for LLVM to take in seconds. */
+static void count_code(cpu_emit *e)
+{
+    LLVMBasicBlockRef b = LLVMGetNextBasicBlock(e->counted);
+
+    for (; b; e->counted = b, b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            e->size += weight_of(e, i);
+    }
+    if (e->size <= CPU_MAX_CODE)
+        return;
+    diag_add(e->diags, DIAG_LIMIT, (span){0},
+             "the kernel makes more than %d instructions for %s: split it, or use loops and "
+             "smaller tiles",
+             CPU_MAX_CODE, e->isa->name);
+    guard_throw(TW_E_LIMIT);
+}
+
 static void emit_block(cpu_emit *e, const cpu_block *b)
 {
     for (const cpu_step *s = b->first; s; s = s->next) {
+        count_code(e);
         switch (s->kind) {
         case STEP_SCALAR:
             emit_scalar_step(e, s->op);
@@ -379,6 +417,7 @@ void cpu_emit_function(cpu_emit *e, const char *name)
     e->view = ARENA_ARRAY(e->a, cpu_view, e->fn->params.n);
     e->entry = ll_block(e->cx, "entry");
     e->leave = ll_block(e->cx, "leave");
+    e->counted = e->leave;
     LLVMBasicBlockRef body = ll_block(e->cx, "");
     ll_at(e->cx, e->leave);
     e->exit_code = LLVMBuildPhi(e->cx->b, e->cx->i32, "");
@@ -389,6 +428,7 @@ void cpu_emit_function(cpu_emit *e, const char *name)
     cpu_memo_clear(e);
     read_scalar_params(e);
     emit_block(e, e->plan->body);
+    count_code(e);
     ll_phi_add(e->exit_code, ll_int(e->cx->i32, 0), e->here);
     LLVMBuildBr(e->cx->b, e->leave);
 }

@@ -54,7 +54,7 @@ typedef struct cpu_memo {
     cpu_got got;
     uint32_t next; /* in its chain, 0 = end */
 } cpu_memo;
-enum { CPU_MEMO_CHAINS = 256 };
+enum { CPU_MEMO_CHAINS = 4096 };
 
 typedef struct cpu_emit {
     const cpu_plan *plan;
@@ -74,6 +74,10 @@ typedef struct cpu_emit {
     LLVMBasicBlockRef entry, leave; /* leave: returns exit_code */
     LLVMValueRef exit_code;
 
+    diag_list *diags;
+    LLVMBasicBlockRef counted; /* the last block whose instructions are in size */
+    int64_t size;
+
     LLVMBasicBlockRef here; /* where code of the current depth goes */
     int depth;
     LLVMBasicBlockRef enter[CPU_MAX_DEPTH]; /* by depth: block that ends by entering depth + 1 */
@@ -89,6 +93,7 @@ typedef struct cpu_emit {
 } cpu_emit;
 
 /* ---- cpu_emit.c ---- */
+enum { CPU_MAX_CODE = 40000 }; /* LLVM instructions of one kernel */
 /* Builds function `name`; fills slots and asserts. */
 void cpu_emit_function(cpu_emit *e, const char *name);
 void cpu_goto(cpu_emit *e, LLVMBasicBlockRef block);

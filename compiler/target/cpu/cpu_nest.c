@@ -171,11 +171,23 @@ static bool stands_alone(const wish *w)
     return w->item.kind == ITEM_SCAN || w->item.kind == ITEM_FOLD;
 }
 
+/* Each keeps vectors in registers, and emission has room for CPU_MAX_CARRIED of them. */
+enum { MAX_REDUCTIONS = 6 };
+
+static bool is_full(const cpu_nest *n)
+{
+    int reductions = 0;
+
+    for (uint32_t i = 0; i < n->items.n; i++)
+        reductions += n->items.at[i].kind == ITEM_REDUCE;
+    return reductions >= MAX_REDUCTIONS;
+}
+
 /* May w's loops be those of n? */
 static bool fits(const cpu_nest *n, const wish *w)
 {
     if (!type_same_shape(n->space, w->space) || n->lane != w->lane || w->item.kind == ITEM_DOT ||
-        stands_alone(w) || n->alone)
+        stands_alone(w) || n->alone || (w->item.kind == ITEM_REDUCE && is_full(n)))
         return false;
     bool horizontal = w->axis == w->lane;
     int inner = inner_of(w);

@@ -83,7 +83,7 @@ static tw_status run_job(job *j)
                  (long long)plan->scratch_bytes, (long long)CPU_MAX_SCRATCH);
         return TW_E_LIMIT;
     }
-    j->e = (cpu_emit){.plan = plan, .isa = j->isa, .fn = fn, .a = j->a};
+    j->e = (cpu_emit){.plan = plan, .isa = j->isa, .fn = fn, .a = j->a, .diags = j->in->diags};
     return llvm_session_run(fn->name, generate, j);
 }
 
