@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
-"""Forward attention on the CPU beside PyTorch's SDPA (flash backend), interleaved in one process.
+"""Forward attention on the CPU beside PyTorch's, ONNX Runtime's and OpenVINO's, in one process.
 
-    python3 bench/attention_cpu.py [--cells D,N,causal;...] [--pairs 7] [--threads 2]
-                                   [--store FILE] [--budget 20] [--config CFG] [--out results.json]
+    python3 bench/attention_cpu.py [--dtypes f32,f16,bf16] [--cells D,N,causal;...]
+        [--peers torch,onnxruntime,openvino] [--rounds 7] [--seconds 2] [--threads 2]
+        [--store FILE] [--budget 20] [--config CFG] [--avx2 | --scaling] [--out results.json [--merge]]
 
-Both get the same tensors and the same number of threads. A pair is one timed call of each, in
-random order, each after an untimed call of the same side; what is reported is the median of each side, the ratio of the medians, and the median
-absolute deviation of the pairwise ratios. GFLOP/s count 4 * H * N * N * D, half of it when causal.
-Needs PyTorch and NumPy; finds the library in build/ or through TILEWRIGHT_LIBRARY.
+All get the same numbers and the same number of threads. They take turns in random order, each timed
+call after a pause, in which the others' threads go to sleep, and an untimed one of the same side, which
+warms its caches. Reported: the median of each side, in GFLOP/s of 4 * H * N * N * D (half of it when
+causal), H * D = 512, and ratio: ours / peer's, above 1 = we are faster. bf16 also takes turns with our
+own f32 and, on a processor that multiplies bf16, with the code path that does not.
+
+--avx2      PyTorch and the code path cpu-avx2 only: both sides without AVX-512
+--scaling   our own time with 1, 2, 4 ... threads, 8 heads of 64, N = 4096: efficiency is t1 / (n * tn)
+            of the times that the busiest thread was running, least of all rounds
+
+What is missing of the peers is installed into a folder under build/. The picture of the results is
+drawn by attention_svg.py.
 """
 import argparse
-import ctypes as C
+import glob
 import json
 import os
 import platform
@@ -22,193 +31,238 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-
-
-class DLTensor(C.Structure):
-    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32),
-                ("ndim", C.c_int32), ("code", C.c_uint8), ("bits", C.c_uint8), ("lanes", C.c_uint16),
-                ("shape", C.POINTER(C.c_int64)), ("strides", C.POINTER(C.c_int64)),
-                ("byte_offset", C.c_uint64)]
-
-
-class Value(C.Union):
-    _fields_ = [("tensor", C.POINTER(DLTensor)), ("i", C.c_int64), ("f", C.c_double),
-                ("text", C.c_char_p)]
-
-
-class Arg(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("kind", C.c_int), ("value", Value)]
-
-
-class Error(C.Structure):
-    _fields_ = [("status", C.c_int), ("text", C.c_char_p), ("diagnostics", C.c_void_p),
-                ("count", C.c_size_t)]
-
-
-class Config(C.Structure):
-    _fields_ = [("size", C.c_size_t), ("store_path", C.c_char_p), ("tune", C.c_int),
-                ("tune_budget_s", C.c_double), ("threads", C.c_int), ("log", C.c_void_p),
-                ("log_user", C.c_void_p), ("log_level", C.c_int)]
-
-
-class LaunchOptions(C.Structure):
-    _fields_ = [("size", C.c_size_t), ("config", C.c_char_p), ("f64", C.c_bool), ("low", C.c_bool),
-                ("first", C.c_int64), ("count", C.c_int64)]
-
-
-class Answer(C.Structure):
-    _fields_ = [("size", C.c_size_t), ("layer", C.c_int), ("config", C.c_char * 256),
-                ("seconds", C.c_double), ("artifact_stored", C.c_bool), ("compile_s", C.c_double),
-                ("code_bytes", C.c_size_t), ("ir_ops", C.c_int), ("text_lines", C.c_int)]
-
-
-class TuneOptions(C.Structure):
-    _fields_ = [("size", C.c_size_t), ("budget_s", C.c_double), ("config", C.c_char_p),
-                ("again", C.c_bool), ("progress", C.c_void_p), ("progress_user", C.c_void_p)]
-
-
-ARG_TENSOR, ARG_INT, ARG_FLOAT, ARG_BOOL = 0, 1, 2, 3
-
-
-class Tilewright:
-    """The few calls of the C interface that the benchmark needs."""
-
-    def __init__(self, store, threads):
-        path = os.environ.get("TILEWRIGHT_LIBRARY", os.path.join(ROOT, "build", "libtilewright.so"))
-        if not os.path.exists(path):
-            path = os.path.join(ROOT, "build", "lib", "libtilewright.so")
-        self.lib = C.CDLL(path)
-        self.lib.tw_last_error.restype = C.POINTER(Error)
-        self.lib.tw_version.restype = C.c_char_p
-        self.lib.tw_layer_text.restype = C.c_char_p
-        cfg = Config(C.sizeof(Config), store.encode() if store else None, 0, 10.0, 0, None, None, 1)
-        self.cx, self.dev = C.c_void_p(), C.c_void_p()
-        self.check(self.lib.tw_context_create(C.byref(cfg), C.byref(self.cx)))
-        self.check(self.lib.tw_device_open(self.cx, f"cpu:{threads}".encode(), C.byref(self.dev)))
-
-    def check(self, status):
-        if status:
-            sys.exit(self.lib.tw_last_error().contents.text.decode())
-
-    def load(self, path):
-        k = C.c_void_p()
-        self.check(self.lib.tw_kernel_load(self.cx, path.encode(), None, C.byref(k)))
-        return k
-
-    @staticmethod
-    def tensor(t):
-        code = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16)}[str(t.dtype)[6:]]
-        shape = (C.c_int64 * t.dim())(*t.shape)
-        strides = (C.c_int64 * t.dim())(*t.stride())
-        return DLTensor(t.data_ptr(), 1, 0, t.dim(), code[0], code[1], 1, shape, strides, 0)
-
-    def args(self, tensors, causal):
-        self.keep = {n: self.tensor(t) for n, t in tensors.items()}
-        out = (Arg * (len(tensors) + 1))()
-        for i, (n, t) in enumerate(self.keep.items()):
-            out[i] = Arg(n.encode(), ARG_TENSOR, Value(tensor=C.pointer(t)))
-        out[len(tensors)] = Arg(b"CAUSAL", ARG_BOOL, Value(i=int(causal)))
-        return out
+sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 
 
 def machine():
-    cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if "model name" in l), "?")
+    lines = open("/proc/cpuinfo").read().splitlines()
+    value = lambda key: next((l.split(":")[1].strip() for l in lines if l.startswith(key)), "?")
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
                             capture_output=True).stdout.strip()
-    return {"cpu": cpu, "processors": os.cpu_count(), "kernel": platform.release(),
-            "commit": commit, "date": time.strftime("%Y-%m-%d")}
+    return {"cpu": value("model name"), "family": value("cpu family"), "model": value("model\t"),
+            "processors": os.cpu_count(), "kernel": platform.release(), "commit": commit,
+            "date": time.strftime("%Y-%m-%d")}
 
 
 def timed(f):
-    f()  # the caches are this side's again, and the other side's threads have gone to sleep
+    time.sleep(0.01)  # threads of the other sides spin for some milliseconds after their work
+    f()
     t = time.perf_counter()
     f()
     return time.perf_counter() - t
 
 
-def cell(tw, kernel, torch, d, n, causal, o):
-    h = 512 // d
+def longest_thread(f):
+    """Seconds that the busiest thread of this process ran in one call: who else uses the processors
+    makes the call longer, but not this."""
+    def ran():
+        tasks = glob.glob("/proc/self/task/*/schedstat")
+        return {t: int(open(t).read().split()[0]) for t in tasks}
+
+    f()
+    before = ran()
+    f()
+    return max(t - before.get(name, 0) for name, t in ran().items()) * 1e-9
+
+
+def take_turns(sides, rounds, seconds):
+    """Seconds of each side: at least so many rounds, and so long."""
+    times = {name: [] for name in sides}
+    for f in sides.values():
+        f(), f()
+    start = time.perf_counter()
+    while len(next(iter(times.values()))) < rounds or time.perf_counter() - start < seconds:
+        order = list(sides)
+        random.shuffle(order)
+        for name in order:
+            times[name].append(timed(sides[name]))
+    return times
+
+
+class Ours:
+    """The kernel on one code path, tuned for each problem unless a configuration is given."""
+
+    def __init__(self, o, target=None):
+        import tilewright
+        self.o = o
+        self.cx = tilewright.Context(store=o.store)
+        self.device = self.cx.device(f"cpu:{o.threads}", target=target)
+        self.kernel = self.cx.load(os.path.join(ROOT, "kernels", "attention_fwd.tw"))
+        self.target = self.device.info["target"]
+
+    def prepare(self, q, k, v, causal, more=""):
+        """What runs it, its output, its configuration."""
+        import torch
+        from tilewright._abi import check, lib
+        from tilewright._objects import _Call
+        o, lse = torch.empty_like(q), torch.empty(q.shape[:3])
+        args = dict(q=q, k=k, v=v, o=o, lse=lse, CAUSAL=causal)
+        config = self.o.config
+        if not config and self.o.budget:
+            self.kernel.tune(args, device=self.device, budget=self.o.budget)
+        config = config or self.kernel.query(args, device=self.device)["config"]
+        if more:
+            config = ",".join([p for p in config.split(",") if p.split("=")[0] != "threads"] + [more])
+        bound = self.kernel.bind(args, device=self.device, config=config)
+        del args["CAUSAL"]
+        call = _Call(self.kernel, args, self.device, None, allocate=False)  # made once, not each time
+        run = lambda: check(lib.tw_bound_launch(bound, call.stream, call.args, len(call.args)))
+        return run, o, config
+
+
+def tensors(dtype, d, n, h):
+    import torch
     g = torch.Generator().manual_seed(d * 100003 + n)
-    q, k, v = (torch.randn(1, h, n, d, generator=g) for _ in range(3))
-    out, lse = torch.empty_like(q), torch.empty(1, h, n)
-    args = tw.args({"q": q, "k": k, "v": v, "o": out, "lse": lse}, causal)
-    if o.budget and not o.config:
-        t = TuneOptions(C.sizeof(TuneOptions), o.budget, None, False, None, None)
-        tw.check(tw.lib.tw_tune(kernel, tw.dev, args, len(args), C.byref(t), None))
-    opts = LaunchOptions(C.sizeof(LaunchOptions), o.config.encode() if o.config else None)
-    answer = Answer(C.sizeof(Answer))
-    tw.check(tw.lib.tw_query(kernel, tw.dev, args, len(args), C.byref(opts), C.byref(answer)))
+    kind = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    return [torch.randn(1, h, n, d, generator=g).to(kind) for _ in range(3)]
 
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+def exact(q, k, v, causal):
+    """Attention in double, on one head."""
     import torch.nn.functional as F
-
-    def peer():
-        with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-
-    def ours():
-        tw.check(tw.lib.tw_launch_with(kernel, tw.dev, None, args, len(args), C.byref(opts)))
-
-    ours()
-    error = (out.double() - peer().double()).abs().max().item()
-    for _ in range(3):
-        ours(), peer()
-    a, b = [], []
-    t0 = time.perf_counter()
-    while len(a) < o.pairs or time.perf_counter() - t0 < o.seconds:
-        first = random.random() < 0.5
-        if first:
-            a.append(timed(ours))
-        b.append(timed(peer))
-        if not first:
-            a.append(timed(ours))
-    flops = 4.0 * h * n * n * d * (0.5 if causal else 1.0)
-    ratio = [y / x for x, y in zip(a, b)]
-    med = statistics.median(ratio)
-    return {"D": d, "N": n, "causal": causal, "pairs": len(a), "config": answer.config.decode(),
-            "ours_gflops": flops / statistics.median(a) / 1e9,
-            "peer_gflops": flops / statistics.median(b) / 1e9,
-            "ratio_of_medians": statistics.median(b) / statistics.median(a),
-            "ratio_of_best": min(b) / min(a),
-            "ratio_mad": statistics.median(abs(x - med) for x in ratio),
-            "max_difference": error}
+    return F.scaled_dot_product_attention(q[:, :1].double(), k[:, :1].double(), v[:, :1].double(),
+                                          is_causal=causal)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+class Cell:
+    def __init__(self, bench, dtype, d, n, causal):
+        self.bench, self.dtype, self.d, self.n, self.causal = bench, dtype, d, n, causal
+        self.h = 512 // d
+        self.q = tensors(dtype, d, n, self.h)
+        self.sides, self.errors, self.configs = {}, {}, {}
+        self.keep = []
+
+    def add_ours(self, name, ours, q):
+        run, out, config = ours.prepare(*q, self.causal)
+        run()
+        self.sides[name], self.configs[name] = run, config
+        self.errors[name] = (out[:, :1].double() - exact(*q, self.causal)).abs().max().item()
+        self.keep += [q, out]
+
+    def add_peer(self, name):
+        import peers_cpu
+        got = peers_cpu.PEERS[name](*self.q, self.causal, self.bench.o.threads)
+        if got:
+            self.sides[name], result = got
+            self.errors[name] = (result()[:, :1].double() - exact(*self.q, self.causal)).abs().max().item()
+
+    def measure(self):
+        b = self.bench
+        self.add_ours("tilewright", b.ours, self.q)
+        if self.dtype == "bf16":
+            self.add_ours("own f32", b.ours, tensors("f32", self.d, self.n, self.h))
+            if b.converting:
+                self.add_ours("converting", b.converting, self.q)
+        for name in b.peers:
+            self.add_peer(name)
+        times = take_turns(self.sides, b.o.rounds, b.o.seconds)
+        flops = 4.0 * self.h * self.n * self.n * self.d * (0.5 if self.causal else 1.0)
+        median = {name: statistics.median(t) for name, t in times.items()}
+        spread = {name: statistics.median(abs(x / median[name] - 1) for x in t)
+                  for name, t in times.items()}
+        best = max((flops / median[n] for n in b.peers if n in median), default=0.0)
+        return {"dtype": self.dtype, "D": self.d, "N": self.n, "causal": self.causal,
+                "rounds": len(times["tilewright"]), "config": self.configs["tilewright"],
+                "gflops": {n: round(flops / t / 1e9, 1) for n, t in median.items()},
+                "ratio": {n: round(t / median["tilewright"], 3) for n, t in median.items()
+                          if n != "tilewright"},
+                "ratio_to_fastest_peer": round(flops / median["tilewright"] / best, 3) if best else None,
+                "spread": {n: round(s, 3) for n, s in spread.items()}, "max_error": self.errors}
+
+
+class Bench:
+    def __init__(self, o):
+        import peers_cpu
+        self.o = o
+        self.peers = [p for p in o.peers.split(",") if p]
+        peers_cpu.install(["torch"] + self.peers)
+        import torch
+        torch.set_num_threads(o.threads)
+        self.ours = Ours(o, "cpu-avx2" if o.avx2 else None)
+        self.converting = None
+        if self.ours.target in ("cpu-amx", "cpu-avx512-bf16"):
+            self.converting = Ours(o, "cpu-avx512")
+
+    def cells(self):
+        cells = [(d, n, c) for d in (64, 128) for n in (1024, 4096) for c in (0, 1)]
+        if self.o.cells:
+            cells = [tuple(map(int, x.split(","))) for x in self.o.cells.split(";")]
+        rows = []
+        for dtype in self.o.dtypes.split(","):
+            for d, n, c in cells:
+                rows.append(Cell(self, dtype, d, n, bool(c)).measure())
+                r = rows[-1]
+                print(f"{dtype:5}{d:4d}{n:6d} {'causal' if c else '      '} {r['gflops']['tilewright']:6.0f} | "
+                      + "  ".join(f"{n} {r['gflops'][n]:.0f} ({x:.2f})" for n, x in r["ratio"].items())
+                      + f" | {r['config']}", flush=True)
+        return rows
+
+    def scaling(self):
+        rows, counts = [], [n for n in (1, 2, 4, 8, 16, 32, 64) if n < self.o.threads] + [self.o.threads]
+        for dtype in self.o.dtypes.split(","):
+            for causal in (False, True):
+                q = tensors(dtype, 64, 4096, 8)
+                runs = {n: self.ours.prepare(*q, causal, f"threads={n}") for n in counts}
+                longest = {n: [] for n in counts}
+                for _ in range(self.o.rounds):
+                    for n in counts:
+                        longest[n].append(longest_thread(runs[n][0]))
+                least = {n: min(t) for n, t in longest.items()}
+                rows.append({"dtype": dtype, "D": 64, "N": 4096, "heads": 8, "causal": causal,
+                             "config": runs[counts[-1]][2], "seconds": least,
+                             "efficiency": {n: round(least[1] / (n * t), 3) for n, t in least.items()}})
+                print(dtype, "causal" if causal else "      ", rows[-1]["efficiency"], flush=True)
+        return rows
+
+
+def merged(old, new):
+    key = lambda r: (r["dtype"], r["D"], r["N"], r["causal"])
+    fresh = {key(r): r for r in new}
+    return [fresh.pop(key(r), r) for r in old] + list(fresh.values())
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--dtypes", default="f32,f16,bf16")
     p.add_argument("--cells", help="D,N,causal;...")
-    p.add_argument("--pairs", type=int, default=7, help="at least so many pairs a cell")
+    p.add_argument("--peers", default="torch,onnxruntime,openvino")
+    p.add_argument("--rounds", type=int, default=7, help="at least so many rounds a cell")
     p.add_argument("--seconds", type=float, default=2.0, help="at least so long a cell")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--store", help="default: a store of this run only")
     p.add_argument("--budget", type=float, default=20.0, help="tuning seconds a cell; 0: do not tune")
     p.add_argument("--config", help="pins the configuration, tunes nothing")
+    p.add_argument("--avx2", action="store_true")
+    p.add_argument("--scaling", action="store_true")
     p.add_argument("--out", help="writes the results here as JSON")
+    p.add_argument("--merge", action="store_true", help="keeps the cells in --out that were not run")
     o = p.parse_args()
+    if o.avx2:
+        o.peers, o.dtypes = "torch", "f32"
+    if o.scaling:
+        o.peers = ""
+    return o
+
+
+def main():
+    o = options()
     os.environ["OMP_NUM_THREADS"] = str(o.threads)
     for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         os.environ.pop(name, None)
-    import torch
-    torch.set_num_threads(o.threads)
-
-    cells = [(d, n, bool(c)) for d in (64, 128) for n in (1024, 4096) for c in (0, 1)]
-    if o.cells:
-        cells = [(int(d), int(n), c == "1") for d, n, c in (x.split(",") for x in o.cells.split(";"))]
-    tw = Tilewright(o.store, o.threads)
-    kernel = tw.load(os.path.join(ROOT, "kernels", "attention_fwd.tw"))
-    rows = []
-    print("   D     N causal   ours   peer GFLOP/s   ratio (best)  +-    config")
-    for d, n, c in cells:
-        r = cell(tw, kernel, torch, d, n, c, o)
-        rows.append(r)
-        print(f"{d:4d} {n:5d} {'yes' if c else 'no ':>6} {r['ours_gflops']:6.0f} {r['peer_gflops']:6.0f}"
-              f"        {r['ratio_of_medians']:8.2f} ({r['ratio_of_best']:.2f}) {r['ratio_mad']:.2f}"
-              f"  {r['config']}", flush=True)
+    if o.avx2:  # read once, when the libraries are loaded
+        os.environ.update(ATEN_CPU_CAPABILITY="avx2", MKL_ENABLE_INSTRUCTIONS="AVX2",
+                          ONEDNN_MAX_CPU_ISA="AVX2")
+    bench = Bench(o)
+    import peers_cpu
+    rows = bench.scaling() if o.scaling else bench.cells()
+    if o.merge:
+        rows = merged(json.load(open(o.out))["cells"], rows)
     if o.out:
         with open(o.out, "w") as f:
-            json.dump({"what": "attention_fwd f32 forward against PyTorch SDPA flash",
-                       "peer": "torch " + torch.__version__, "threads": o.threads,
-                       "machine": machine(), "cells": rows}, f, indent=1)
+            json.dump({"what": "attention_fwd on the CPU, forward", "target": bench.ours.target,
+                       "threads": o.threads, "peers": [peers_cpu.version(p) for p in bench.peers],
+                       "machine": machine(), "scaling" if o.scaling else "cells": rows}, f, indent=1)
+            f.write("\n")
 
 
 if __name__ == "__main__":

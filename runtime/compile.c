@@ -257,6 +257,24 @@ static executable *exe_new(tw_kernel *k, tw_device *dev, const problem *p, const
     return exe;
 }
 
+tw_status runtime_exe_twin(executable *of, const config *cfg, executable **out)
+{
+    TRY(runtime_exe_load(of));
+    executable *exe = exe_new(of->kernel, of->device, &of->p, cfg);
+    if (!exe)
+        return error_set(TW_E_NOMEM, "no memory for an executable");
+    runtime_exe_retain(of);
+    exe->twin = of;
+    exe->key = of->key;
+    exe->plan = of->plan;
+    exe->art = of->art;
+    exe->loaded = of->loaded;
+    exe->from_store = of->from_store;
+    atomic_store(&exe->is_loaded, true);
+    *out = exe;
+    return TW_OK;
+}
+
 tw_status runtime_compile(tw_kernel *k, tw_device *dev, const problem *p, const config *cfg,
                           unsigned flags, executable **out)
 {
@@ -330,8 +348,9 @@ void runtime_exe_release(executable *exe)
 {
     if (!exe || atomic_fetch_sub_explicit(&exe->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (atomic_load(&exe->is_loaded))
+    if (atomic_load(&exe->is_loaded) && !exe->twin)
         exe->device->drv->unload(exe->device, exe->loaded);
+    runtime_exe_release(exe->twin);
     pthread_mutex_destroy(&exe->load_lock);
     arena_release(&exe->a);
     mem_free(exe);

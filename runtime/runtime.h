@@ -111,10 +111,16 @@ typedef struct executable {
     void *loaded; /* driver's handle; NULL until runtime_exe_load */
     pthread_mutex_t load_lock;
     atomic_bool is_loaded;
+    struct executable *twin; /* whose plan, art and loaded code these are; NULL: its own */
     int threads; /* from the configuration, for the CPU */
     bool from_store;
     double compile_s; /* text to machine code; 0 when from the store */
 } executable;
+
+/* One with the code of another, for a configuration that differs from that one's in dynamic
+ * schedule parameters only. *out has one reference, and holds one of `of`. TW_E_NOMEM, or why that
+ * does not load. */
+tw_status runtime_exe_twin(executable *of, const config *cfg, executable **out);
 
 enum compile_flags {
     COMPILE_NO_STORE_READ = 1,

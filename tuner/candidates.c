@@ -14,8 +14,9 @@
 
 typedef struct compile_job {
     uint32_t point;
+    bool waits; /* for a job before it, whose code it shares */
     executable *exe;
-    bool pruned;
+    bool pruned, compiled;
     double seconds;
     char reason[160]; /* why there is no executable */
 } compile_job;
@@ -40,6 +41,44 @@ uint32_t compile_threads(const session *s)
     return n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
+/* ---- code that serves several points --------------------------------------------------------- */
+
+static bool is_dynamic(const session *s, const char *name)
+{
+    const sched_param *p = target_sched(s->rq.dev->target, name);
+
+    return p && p->dynamic;
+}
+
+static bool same_code(const session *s, uint32_t x, uint32_t y)
+{
+    const config *a = &s->trial[x].cfg, *b = &s->trial[y].cfg;
+
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->value[i].value != b->value[i].value && !is_dynamic(s, a->value[i].name))
+            return false;
+    }
+    return true;
+}
+
+/* NULL: it must be compiled. */
+static executable *code_of(const session *s, uint32_t point)
+{
+    for (uint32_t i = 0; i < s->sp.npoints; i++) {
+        if (s->code[i] && same_code(s, i, point))
+            return s->code[i];
+    }
+    return NULL;
+}
+
+static void find_twins(compile_batch *b)
+{
+    for (uint32_t i = 1; i < b->n; i++) {
+        for (uint32_t j = 0; j < i; j++)
+            b->job[i].waits = b->job[i].waits || same_code(b->s, b->job[j].point, b->job[i].point);
+    }
+}
+
 /* The first line of this thread's error, without what goes before a diagnostic's own text. */
 static void copy_reason(char *out, size_t size)
 {
@@ -49,15 +88,26 @@ static void copy_reason(char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+static tw_status make_executable(const session *s, const config *cfg, executable *twin,
+                                 executable **out)
+{
+    const tune_request *rq = &s->rq;
+
+    if (twin)
+        return runtime_exe_twin(twin, cfg, out);
+    return runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE, out);
+}
+
 static void compile_one(session *s, compile_job *j)
 {
     const tune_request *rq = &s->rq;
     const config *cfg = &s->trial[j->point].cfg;
+    executable *twin = code_of(s, j->point);
     double start = clock_seconds();
 
+    j->compiled = !twin;
     j->pruned = prune(rq->k, rq->dev, &rq->args->p, cfg, j->reason, sizeof j->reason);
-    if (!j->pruned && runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE,
-                                      &j->exe) != TW_OK)
+    if (!j->pruned && make_executable(s, cfg, twin, &j->exe) != TW_OK)
         copy_reason(j->reason, sizeof j->reason);
     if (!j->exe && !j->reason[0])
         snprintf(j->reason, sizeof j->reason, "it did not compile");
@@ -70,7 +120,8 @@ static void work(compile_batch *b)
     while (b->next < b->n && !b->stop) {
         compile_job *j = &b->job[b->next++];
         pthread_mutex_unlock(&b->lock);
-        compile_one(b->s, j);
+        if (!j->waits)
+            compile_one(b->s, j);
         pthread_mutex_lock(&b->lock);
         b->done++;
         pthread_cond_signal(&b->finished);
@@ -125,6 +176,8 @@ static void take_over(session *s, compile_job *j)
     trial *t = &s->trial[j->point];
 
     t->exe = j->exe;
+    if (j->exe && j->compiled)
+        session_keep_code(s, j->point);
     if (!j->reason[0]) { /* compiled, or not come to */
         if (j->exe && !j->exe->from_store && j->seconds > s->compile_s)
             s->compile_s = j->seconds;
@@ -147,10 +200,14 @@ void compile_candidates(session *s, const uint32_t *point, uint32_t n)
         b.job[i].point = point[i];
     pthread_mutex_init(&b.lock, NULL);
     pthread_cond_init(&b.finished, NULL);
+    find_twins(&b);
     run_batch(&b);
     pthread_cond_destroy(&b.finished);
     pthread_mutex_destroy(&b.lock);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        if (b.job[i].waits && !b.stop)
+            compile_one(s, &b.job[i]);
         take_over(s, &b.job[i]);
+    }
     mem_free(b.job);
 }

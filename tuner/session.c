@@ -68,6 +68,7 @@ static tw_status build_guarded(void *arg)
     space_enumerate(&s->sp, &s->a, start, is_valid, s);
     s->search = search_create(&s->sp, &s->a, 0);
     s->trial = ARENA_ARRAY(&s->a, trial, s->sp.npoints);
+    s->code = ARENA_ARRAY(&s->a, executable *, s->sp.npoints);
     s->order = ARENA_ARRAY(&s->a, uint32_t, s->sp.npoints);
     for (uint32_t i = 0; i < s->sp.npoints; i++) {
         int64_t value[SPACE_MAX_PARAMS];
@@ -132,6 +133,8 @@ void session_destroy(session *s)
 {
     for (uint32_t i = 0; s->trial && i < s->sp.npoints; i++)
         runtime_exe_release(s->trial[i].exe);
+    for (uint32_t i = 0; s->code && i < s->sp.npoints; i++)
+        runtime_exe_release(s->code[i]);
     for (uint32_t i = 0; i < s->out.n; i++) {
         mem_free(s->reference ? s->reference[i] : NULL);
         mem_free(s->buffer ? s->buffer[i] : NULL);
@@ -234,6 +237,13 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
     store_one(s, t);
     tell_search(s, p);
     session_drop(s, p);
+}
+
+void session_keep_code(session *s, uint32_t p)
+{
+    runtime_exe_retain(s->trial[p].exe);
+    s->code[p] = s->trial[p].exe;
+    s->ncompiled++;
 }
 
 void session_drop(session *s, uint32_t p)

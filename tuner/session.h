@@ -42,7 +42,9 @@ typedef struct session {
     arena a;
     space sp;
     search *search;
-    trial *trial;    /* [sp.npoints]; 0 is the start */
+    trial *trial;      /* [sp.npoints]; 0 is the start */
+    executable **code; /* [sp.npoints]: what was compiled, kept for points that share its code */
+    uint32_t ncompiled;
     uint32_t *order; /* points in the order tried */
     uint32_t norder;
     scratch out;      /* what candidates write */
@@ -70,13 +72,16 @@ bool session_tick(session *s, const char *phase);
  * more samples, stores it once more. Its executable goes unless it is still needed. */
 void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* p's executable was compiled: its code serves other points too. */
+void session_keep_code(session *s, uint32_t p);
 void session_drop(session *s, uint32_t p); /* p's executable, unless it is still needed */
 double trial_median(const trial *t);
 /* "matrix 'o'[3, 7]" of a mismatch, with both values. */
 void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,
                            size_t size);
 
-/* ---- candidates.c: compiling, several at a time ---- */
+/* ---- candidates.c: compiling, several at a time; what differs only in dynamic schedule parameters
+ * (threads) shares one code ---- */
 void compile_candidates(session *s, const uint32_t *point, uint32_t n);
 uint32_t compile_threads(const session *s);
 

@@ -18,8 +18,10 @@ static tw_status compile_start(session *s)
 
     if (!session_tick(s, "compiling"))
         return TW_E_CANCELLED;
-    return runtime_compile(rq->k, rq->dev, &rq->args->p, &rq->start, COMPILE_NO_STORE_WRITE,
-                           &s->trial[0].exe);
+    TRY(runtime_compile(rq->k, rq->dev, &rq->args->p, &rq->start, COMPILE_NO_STORE_WRITE,
+                        &s->trial[0].exe));
+    session_keep_code(s, 0);
+    return TW_OK;
 }
 
 static tw_status find_grid(session *s)

@@ -172,9 +172,10 @@ static void keep_winner(tune_job *j, session *s)
                        spread_of(best->sample, best->nsamples));
     }
     runtime_adopt(j->rq.k, j->rq.dev, j->rq.args, best->exe, TW_LAYER_TUNED, j->seconds);
-    runtime_log(j->rq.k->cx, TW_LOG_INFO, "tuned kernel '%s': %s, %.4g ms, %.3g x the default",
+    runtime_log(j->rq.k->cx, TW_LOG_INFO,
+                "tuned kernel '%s': %s, %.4g ms, %.3g x the default (%u tried, %u compiled)",
                 j->rq.k->source->sig.name, text, j->seconds * 1e3,
-                trial_median(&s->trial[0]) / j->seconds);
+                trial_median(&s->trial[0]) / j->seconds, s->norder, s->ncompiled);
 }
 
 static tw_status cancelled(void)

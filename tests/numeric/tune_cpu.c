@@ -34,10 +34,16 @@ static void must(tw_status st)
     ck_assert_msg(st == TW_OK, "%s: %s", tw_status_name(st), tw_last_error()->text);
 }
 
-static void no_log(void *user, tw_log_level level, const char *text)
+static unsigned tried, compiled; /* as the last message of a tuning says */
+
+static void no_warning(void *user, tw_log_level level, const char *text)
 {
+    const char *counts = strrchr(text, '(');
+
     (void)user;
     ck_assert_msg(level >= TW_LOG_INFO, "%s", text);
+    if (counts)
+        sscanf(counts, "(%u tried, %u compiled)", &tried, &compiled);
 }
 
 static void open_all(void)
@@ -45,7 +51,8 @@ static void open_all(void)
     tw_config cfg = TW_CONFIG_INIT;
 
     cfg.store_path = path;
-    cfg.log = no_log;
+    cfg.log = no_warning;
+    cfg.log_level = TW_LOG_INFO;
     must(tw_context_create(&cfg, &cx));
     must(tw_device_open(cx, "cpu", &dev));
     must(tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &k));
@@ -179,6 +186,27 @@ START_TEST(tuned_on_the_processor)
 }
 END_TEST
 
+static tw_status tune_blocks(const tw_arg *a, size_t n, void *user)
+{
+    tw_tune_options opt = TW_TUNE_OPTIONS_INIT;
+
+    (void)user;
+    opt.budget_s = 20.0;
+    opt.config = "BLOCK_M=64,BLOCK_N=32,order=0";
+    return tw_tune(k, dev, a, n, &opt, NULL);
+}
+
+/* Two configurations that differ in the number of threads have one code. */
+START_TEST(threads_share_code)
+{
+    tw_device_close(dev);
+    must(tw_device_open(cx, "cpu:2", &dev));
+    must(with_args(&o[0][0][0], tune_blocks, NULL));
+    ck_assert_uint_eq(tried, 2);
+    ck_assert_uint_eq(compiled, 1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("tune_cpu");
@@ -187,6 +215,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, tuned_on_the_processor);
+    tcase_add_test(c, threads_share_code);
     suite_add_tcase(s, c);
     return s;
 }

@@ -267,18 +267,35 @@ static void load_recorded(const char *path)
     }
 }
 
+/* As a tuning would search, from many seeds of the errors of measurement. TW_SEARCH_TABLE prints a
+ * row of the table in docs/TUNER.md. */
 START_TEST(a_quarter_of_recorded_trials_is_enough)
 {
     static const char *const name[] = {"attention", "matmul", "softmax"};
-    landscape l = {name[_i], recorded_cost, NULL};
+    static const double sigma[] = {0.003, 0.01};
+    enum { SEEDS = 64 };
+    landscape l = {name[_i / 2], recorded_cost, NULL};
+    double worst = 1.0, sum = 0.0;
+    uint32_t missed = 0, runs = 0;
     char path[128];
 
-    snprintf(path, sizeof path, "tests/data/trials_%s.txt", name[_i]);
+    snprintf(path, sizeof path, "tests/data/trials_%s.txt", l.name);
     load_recorded(path);
-    for (uint32_t batch = 1; batch <= 2; batch++) {
-        double ratio = searched(&l, (sp.npoints + 3) / 4, batch, 0.003) / best_of_all(&l);
-        ck_assert_msg(ratio <= 1.03, "%s, batches of %u: %.3f of the best", l.name, batch, ratio);
+    uint32_t limit = (sp.npoints + 3) / 4;
+    double best = best_of_all(&l);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        random_state = seed * 7919 + 1;
+        double ratio = searched(&l, limit, 1 + seed % 2, sigma[_i % 2]) / best;
+        missed += ratio > 1.03;
+        sum += ratio;
+        worst = fmax(worst, ratio);
+        runs++;
     }
+    if (getenv("TW_SEARCH_TABLE"))
+        printf("| %s | %u | %u | %g %% | %u of %u | %.3f | %.3f |\n", l.name, sp.npoints, limit,
+               sigma[_i % 2] * 100, runs - missed, runs, sum / runs, worst);
+    ck_assert_msg(missed * 20 <= runs && worst < 1.08, "%s: %u of %u missed, worst %.3f", l.name,
+                  missed, runs, worst);
 }
 END_TEST
 
@@ -411,7 +428,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, a_quarter_of_the_trials_is_enough, 0, 3);
-    tcase_add_loop_test(t, a_quarter_of_recorded_trials_is_enough, 0, 3);
+    tcase_add_loop_test(t, a_quarter_of_recorded_trials_is_enough, 0, 6);
     tcase_add_loop_test(t, every_point_is_proposed_once, 0, 3);
     tcase_add_test(t, the_outlook_fades);
     tcase_add_test(t, degenerate_spaces);
