@@ -168,13 +168,13 @@ static void link_kernel(tw_kernel *k)
 
 static void unlink_kernel(tw_kernel *k)
 {
-    if (!k->link)
-        return;
-    pthread_mutex_lock(&k->cx->lock);
-    *k->link = k->next;
-    if (k->next)
-        k->next->link = k->link;
-    spec_drop(k, NULL);
+    pthread_mutex_lock(&k->cx->lock); /* a neighbour that goes writes to k->link */
+    if (k->link) {
+        *k->link = k->next;
+        if (k->next)
+            k->next->link = k->link;
+        spec_drop(k, NULL);
+    }
     pthread_mutex_unlock(&k->cx->lock);
 }
 

@@ -25,13 +25,13 @@ static cuda_known *place_of(cuda_device *d, uintptr_t lo)
     return &d->known[(hash >> 48) % CUDA_KNOWN];
 }
 
+/* Who sees a bound that a writer has put in sees the odd version that was put in before it, too. */
 static bool is_known(cuda_known *k, uintptr_t lo, uintptr_t hi)
 {
     unsigned version = atomic_load_explicit(&k->version, memory_order_acquire);
-    uintptr_t from = atomic_load_explicit(&k->lo, memory_order_relaxed);
-    uintptr_t to = atomic_load_explicit(&k->hi, memory_order_relaxed);
+    uintptr_t from = atomic_load_explicit(&k->lo, memory_order_acquire);
+    uintptr_t to = atomic_load_explicit(&k->hi, memory_order_acquire);
 
-    atomic_thread_fence(memory_order_acquire);
     return from <= lo && hi <= to && version % 2 == 0 &&
            atomic_load_explicit(&k->version, memory_order_relaxed) == version;
 }
@@ -43,9 +43,8 @@ static void remember(cuda_known *k, uintptr_t lo, uintptr_t hi)
 
     if (version % 2 || !atomic_compare_exchange_strong(&k->version, &version, version + 1))
         return;
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&k->lo, lo, memory_order_relaxed);
-    atomic_store_explicit(&k->hi, hi, memory_order_relaxed);
+    atomic_store_explicit(&k->lo, lo, memory_order_release);
+    atomic_store_explicit(&k->hi, hi, memory_order_release);
     atomic_store_explicit(&k->version, version + 2, memory_order_release);
 }
 
