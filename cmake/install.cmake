@@ -3,6 +3,7 @@
 #   lib/              the shared library and the archive; pkgconfig/ and cmake/tilewright/ for builds
 #   bin/              the command
 #   share/            its man page and completions; tilewright/kernels/: the kernels as text;
+#                     tilewright/seeds.txt: configurations for what nobody tuned;
 #                     tilewright/devices/: profiles of GPUs;
 #                     doc/tilewright/: licences
 include(GNUInstallDirs)
@@ -59,6 +60,7 @@ install(FILES LICENSE THIRD_PARTY_NOTICES.md README.md DESTINATION ${CMAKE_INSTA
 # ---- the kernels ---------------------------------------------------------------------------------
 install(DIRECTORY kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/kernels
     FILES_MATCHING PATTERN "*.tw")
+install(FILES kernels/seeds.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright)
 install(DIRECTORY devices/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/devices
     FILES_MATCHING PATTERN "*.profile") # to start from: the library has them built in
 

@@ -78,6 +78,14 @@ function(tw_embed_profiles name)
     target_sources(tw_${name}_obj PRIVATE ${out})
 endfunction()
 
+# Adds seeds_shipped to a module: the rows of kernels/seeds.txt.
+include(cmake/embed_lines.cmake)
+function(tw_seeds name)
+    set(out ${CMAKE_BINARY_DIR}/generated/seeds_shipped.c)
+    embed_lines(seeds_shipped ${PROJECT_SOURCE_DIR}/kernels/seeds.txt ${out})
+    target_sources(tw_${name}_obj PRIVATE ${out})
+endfunction()
+
 # Before 1.0 a minor version may change the interface.
 if(PROJECT_VERSION_MAJOR EQUAL 0)
     set(TW_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

@@ -126,18 +126,20 @@ typedef struct tw_config {
     tw_log_level log_level; /* default TW_LOG_WARNING */
     bool checked;         /* GPUs: the driver is asked about every pointer of every launch, and a
                              launch waits for its end, so that it is the one to report its fault */
+    const char *seeds_path; /* configurations for what nobody tuned: a file like the installed
+                             share/tilewright/seeds.txt. NULL: what that holds; "": none */
 } tw_config;
 #define TW_CONFIG_INIT \
-    {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING, false}
+    {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING, false, NULL}
 
 /* Fills cfg from the environment: TILEWRIGHT_STORE, else $XDG_CACHE_HOME/tilewright/store.db, else
  * $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds;
- * TILEWRIGHT_CHECKED=0|1.
- * The path is kept in a buffer of this thread until its next call. Fails with TW_E_ARG. */
+ * TILEWRIGHT_CHECKED=0|1; TILEWRIGHT_SEEDS=path.
+ * The paths are kept in buffers of this thread until its next call. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_config_from_env(tw_config *cfg);
 
 /* A store that cannot be used (full, read-only, locked, foreign, corrupt) costs persistence and one
- * warning through log, not the call. Fails with TW_E_ARG, TW_E_NOMEM. */
+ * warning through log, not the call; so does a file of seeds that is none. Fails with TW_E_ARG, TW_E_NOMEM. */
 TW_API TW_CHECKED tw_status tw_context_create(const tw_config *cfg, tw_context **out);
 TW_API void tw_context_destroy(tw_context *cx);
 

@@ -2,6 +2,7 @@
 #include "compiler/base/mem.h"
 #include "runtime/args.h"
 #include "runtime/runtime.h"
+#include "runtime/seeds.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,15 +59,17 @@ static tw_status read_config(const tw_config *given, tw_config *out)
 
 static tw_status fill(tw_context *cx)
 {
-    const char *path = cx->cfg.store_path;
+    const char *path = cx->cfg.store_path, *seeds = cx->cfg.seeds_path;
 
-    cx->cfg.store_path = NULL;
+    cx->cfg.store_path = cx->cfg.seeds_path = NULL;
     if (path) {
         cx->cfg.store_path = mem_strdup(path);
         if (!cx->cfg.store_path)
             return error_set(TW_E_NOMEM, "no memory for a context");
     }
     tw_status st = store_open(cx->cfg.store_path, log_of_store, cx, &cx->store);
+    if (st == TW_OK)
+        st = seeds_open(cx, seeds, &cx->seeds);
     return st == TW_OK ? TW_OK : error_thrown(st);
 }
 
@@ -100,6 +103,7 @@ void tw_context_destroy(tw_context *cx)
         return;
     if (cx->store)
         store_close(cx->store);
+    seeds_close(cx->seeds);
     pthread_mutex_destroy(&cx->lock);
     pthread_mutex_destroy(&cx->log_lock);
     mem_free((char *)cx->cfg.store_path);
@@ -148,8 +152,9 @@ static tw_status read_checked(tw_config *cfg)
 
 tw_status tw_config_from_env(tw_config *cfg)
 {
-    static _Thread_local char path[4096];
+    static _Thread_local char path[4096], seeds[4096];
     const char *tune = set_or_null("TILEWRIGHT_TUNE"), *budget = set_or_null("TILEWRIGHT_BUDGET");
+    const char *seeds_path = set_or_null("TILEWRIGHT_SEEDS");
     ir_scalar seconds = {.f = 0.0};
 
     error_clear();
@@ -165,6 +170,9 @@ tw_status tw_config_from_env(tw_config *cfg)
     }
     TRY(usual_place(path, sizeof path));
     TRY(read_checked(cfg));
+    if (snprintf(seeds, sizeof seeds, "%s", seeds_path ? seeds_path : "") >= (int)sizeof seeds)
+        return error_set(TW_E_ARG, "TILEWRIGHT_SEEDS is longer than %zu bytes", sizeof seeds - 1);
+    cfg->seeds_path = seeds_path ? seeds : NULL;
     cfg->store_path = path[0] ? path : NULL;
     if (tune)
         cfg->tune = strcmp(tune, "never") == 0 ? TW_TUNE_NEVER : TW_TUNE_ON_MISS;

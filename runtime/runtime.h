@@ -216,8 +216,9 @@ typedef struct tuner_ops {
 } tuner_ops;
 
 struct tw_context {
-    tw_config cfg;          /* store_path is a copy */
+    tw_config cfg;          /* store_path is a copy; seeds_path is gone */
     store *store;           /* always there; in memory when no file is */
+    struct seed_list *seeds; /* what the store answers for what nobody tuned; seeds.h */
     const tuner_ops *tuner; /* NULL: none */
     pthread_mutex_t lock;   /* lists of devices and kernels */
     pthread_mutex_t log_lock;

@@ -69,6 +69,21 @@ static int export_file(db *d, void *arg)
     return SQLITE_OK;
 }
 
+/* The file is closed: what a journal held is in it, or the file goes too. */
+static void remove_journal(const char *path)
+{
+    static const char end[] = "-journal";
+    size_t n = strlen(path);
+    char *name = mem_alloc(n + sizeof end);
+
+    if (!name)
+        return;
+    memcpy(name, path, n);
+    memcpy(name + n, end, sizeof end);
+    unlink(name);
+    mem_free(name);
+}
+
 static tw_status write_copy(store *st, const char *path, export_work *w)
 {
     char *real = realpath(path, NULL); /* SQLite is told to follow no links */
@@ -78,6 +93,7 @@ static tw_status write_copy(store *st, const char *path, export_work *w)
         return error_set(TW_E_IO, "%s: %s", path, strerror(errno));
     w->path = real;
     status = store_file_only(st, export_file, w, false);
+    remove_journal(real);
     free(real);
     if (status == TW_OK && w->rc == SQLITE_NOMEM)
         return error_set(TW_E_NOMEM, "out of memory");

@@ -73,26 +73,104 @@ static void fill_pattern(enum dtype t, char *block, size_t size)
             memcpy(block + at, unit, n);
 }
 
-static tw_status fill_initial(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
-{
-    char *host;
-    tw_status st = TW_OK;
+/* ---- elements of a block, and packed --------------------------------------------------------- */
 
+enum way { GATHER, SCATTER };
+
+static void copy_elements(const scratch_tensor *t, char *first, char *packed, enum way way)
+{
+    const compare_view *v = &t->view;
+    int64_t at[VIEW_MAX_RANK] = {0}, offset = 0, run = 1;
+    int64_t bytes = dtype_bytes(v->dtype);
+    int outer = v->rank, d;
+
+    while (outer > 0 && (v->stride[outer - 1] == run || v->extent[outer - 1] == 1))
+        run *= v->extent[--outer];
+    if (t->packed_size == 0)
+        return;
+    do {
+        char *there = first + offset * bytes;
+        memcpy(way == GATHER ? packed : there, way == GATHER ? there : packed,
+               (size_t)(run * bytes));
+        packed += run * bytes;
+        for (d = outer - 1; d >= 0; d--) {
+            offset += v->stride[d];
+            if (++at[d] < v->extent[d])
+                break;
+            offset -= at[d] * v->stride[d];
+            at[d] = 0;
+        }
+    } while (d >= 0);
+}
+
+/* The same from a block on dev, which is copied whole: devices copy runs of bytes. first: of
+ * element 0. */
+static tw_status gather_from(tw_device *dev, const scratch_tensor *t, const char *first,
+                             char *packed)
+{
+    if (!dev->drv->copy) {
+        copy_elements(t, (char *)(uintptr_t)first, packed, GATHER);
+        return TW_OK;
+    }
+    char *host = mem_alloc(t->size);
+    if (!host)
+        return error_set(TW_E_NOMEM, "no memory for a copy of an output (%zu bytes)", t->size);
+    tw_status st = device_copy(dev, host, first - t->to_first, t->size, COPY_FROM_DEVICE);
+    if (st == TW_OK)
+        copy_elements(t, host + t->to_first, packed, GATHER);
+    mem_free(host);
+    return st;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static tw_status fill_device(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
+{
     if (t->keeps_values || !t->is_output) {
         enum driver_copy way = owner != s->dev ? COPY_FROM_DEVICE : COPY_ON_DEVICE;
         return device_copy(owner, t->initial, theirs - t->to_first, t->size, way);
     }
-    if (scratch_is_host(s)) {
-        fill_pattern(t->view.dtype, t->initial, t->size);
-        return TW_OK;
-    }
-    host = mem_alloc(t->size);
+    char *host = mem_alloc(t->size);
     if (!host)
         return error_set(TW_E_NOMEM, "no memory for a copy of an output (%zu bytes)", t->size);
     fill_pattern(t->view.dtype, host, t->size);
-    st = device_copy(s->dev, t->initial, host, t->size, COPY_TO_DEVICE);
+    tw_status st = device_copy(s->dev, t->initial, host, t->size, COPY_TO_DEVICE);
     mem_free(host);
     return st;
+}
+
+static tw_status fill_initial(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
+{
+    if (!scratch_is_host(s))
+        return fill_device(s, t, owner, theirs);
+    if (t->keeps_values || !t->is_output)
+        return gather_from(owner, t, theirs, t->initial);
+    fill_pattern(t->view.dtype, t->initial, t->packed_size);
+    return TW_OK;
+}
+
+static tw_status begin_block(scratch *s, const scratch_tensor *t)
+{
+    if (!scratch_is_host(s))
+        return device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE);
+    copy_elements(t, t->base, t->initial, SCATTER);
+    return TW_OK;
+}
+
+static void measure(scratch_tensor *t, const tensor_arg *arg, int rank, enum dtype dtype)
+{
+    int64_t elements = 1;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        t->packed_stride[i] = elements;
+        elements *= arg->extent[i];
+    }
+    t->view = (compare_view){dtype, rank, arg->extent, arg->stride};
+    t->packed = (compare_view){dtype, rank, arg->extent, t->packed_stride};
+    t->packed_size = (size_t)elements * (size_t)dtype_bytes(dtype);
+    measure_block(arg, rank, dtype_bytes(dtype), &t->size, &t->to_first);
+    if (elements == 0)
+        t->size = t->to_first = 0;
 }
 
 static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, uint32_t param,
@@ -104,18 +182,14 @@ static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, ui
     t->param = param;
     t->is_output = p->direction != DIR_IN;
     t->keeps_values = p->direction == DIR_INOUT;
-    t->view = (compare_view){dtype, p->rank, arg->extent, arg->stride};
-    measure_block(arg, p->rank, dtype_bytes(dtype), &t->size, &t->to_first);
-    for (int i = 0; i < p->rank; i++)
-        if (arg->extent[i] == 0)
-            t->size = t->to_first = 0;
+    measure(t, arg, p->rank, dtype);
     TRY(device_alloc(s->dev, t->size + LINE, &t->block));
-    TRY(device_alloc(s->dev, t->size, &t->initial));
+    TRY(device_alloc(s->dev, scratch_is_host(s) ? t->packed_size : t->size, &t->initial));
     uintptr_t first = (uintptr_t)t->block + t->to_first;
     t->base = t->block + t->to_first + (((uintptr_t)arg->base - first) & (LINE - 1));
     TRY(fill_initial(s, t, owner, arg->base));
     arg->base = t->base;
-    return device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE);
+    return begin_block(s, t);
 }
 
 tw_status scratch_create(scratch *s, tw_device *dev, tw_device *owner, const tw_kernel *k,
@@ -152,7 +226,7 @@ static tw_status reset(scratch *s, bool all)
     for (uint32_t i = 0; i < s->n; i++) {
         scratch_tensor *t = &s->tensor[i];
         if (t->is_output && (all || t->keeps_values))
-            TRY(device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE));
+            TRY(begin_block(s, t));
     }
     return TW_OK;
 }
@@ -167,12 +241,7 @@ tw_status scratch_reset_inputs(scratch *s)
     return reset(s, false);
 }
 
-const char *scratch_read(scratch *s, uint32_t i, void *buffer)
+tw_status scratch_read(const scratch *s, uint32_t i, char *buffer)
 {
-    const scratch_tensor *t = &s->tensor[i];
-    const char *block = t->base - t->to_first;
-
-    if (scratch_is_host(s))
-        return block;
-    return device_copy(s->dev, buffer, block, t->size, COPY_FROM_DEVICE) == TW_OK ? buffer : NULL;
+    return gather_from(s->dev, &s->tensor[i], s->tensor[i].base, buffer);
 }

@@ -2,7 +2,8 @@
 #define TW_TUNER_SCRATCH_H
 /* Copies of a launch's outputs, so that tuning never writes to the caller's. They have the caller's
  * strides and alignment; an out tensor starts with a pattern that shows what was not written, an
- * inout tensor with the caller's values. */
+ * inout tensor with the caller's values. What lies between the elements is reserved and, on the
+ * host, never touched; results are kept and compared packed, in row-major order. */
 #include "runtime/runtime.h"
 #include "tuner/compare.h"
 
@@ -10,10 +11,13 @@ typedef struct scratch_tensor {
     uint32_t param;
     bool is_output;    /* else an input that had to be copied to be reached */
     bool keeps_values; /* inout */
-    compare_view view;
+    compare_view view;     /* of the block */
+    compare_view packed;   /* of the elements alone */
+    size_t packed_size;    /* in bytes */
     size_t size, to_first; /* bytes of the block; from its start to element 0 */
     char *block, *base;    /* on the device that runs; base has the caller's alignment */
-    char *initial;         /* there too: what the block starts with */
+    char *initial;         /* what it starts with: on the host packed, else such a block there */
+    int64_t packed_stride[VIEW_MAX_RANK];
 } scratch_tensor;
 
 /* Views point into args: not to be moved. */
@@ -32,9 +36,8 @@ void scratch_destroy(scratch *s);
 tw_status scratch_reset(scratch *s);
 /* Only those whose old values the kernel reads: for a run whose results nobody looks at. */
 tw_status scratch_reset_inputs(scratch *s);
-/* Where the host can read tensor i's block: the block itself, or a copy made in buffer (t->size
- * bytes; may be NULL when scratch_is_host). NULL on failure, with the error set. */
-const char *scratch_read(scratch *s, uint32_t i, void *buffer);
+/* Tensor i's elements, packed: buffer has packed_size bytes. */
+tw_status scratch_read(const scratch *s, uint32_t i, char *buffer);
 bool scratch_is_host(const scratch *s);
 
 #endif

@@ -87,10 +87,9 @@ static tw_status make_buffers(session *s)
     s->buffer = mem_zalloc((s->out.n + 1) * sizeof *s->buffer);
     bool ok = s->reference && s->buffer;
     for (uint32_t i = 0; i < s->out.n && ok; i++) {
-        s->reference[i] = mem_alloc(s->out.tensor[i].size);
-        if (!scratch_is_host(&s->out))
-            s->buffer[i] = mem_alloc(s->out.tensor[i].size);
-        ok = s->reference[i] && (s->buffer[i] || scratch_is_host(&s->out));
+        s->reference[i] = mem_alloc(s->out.tensor[i].packed_size);
+        s->buffer[i] = mem_alloc(s->out.tensor[i].packed_size);
+        ok = s->reference[i] && s->buffer[i];
     }
     return ok ? TW_OK : error_set(TW_E_NOMEM, "no memory for copies of the outputs");
 }

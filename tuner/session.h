@@ -48,8 +48,8 @@ typedef struct session {
     uint32_t *order; /* points in the order tried */
     uint32_t norder;
     scratch out;      /* what candidates write */
-    char **reference; /* [out.n]: block of each output as the start computes it, on the host */
-    char **buffer;    /* [out.n]: room to read one back; NULL where the host reads the device */
+    char **reference; /* [out.n]: each output as the start computes it, packed */
+    char **buffer;    /* [out.n]: room to read one back */
     bool checks;      /* the device computes something that can be compared */
     bool cancelled;
     bool empty;           /* the grid is: there is nothing to measure */

@@ -278,6 +278,11 @@ START_TEST(an_export_replaces_no_file)
     fclose(f);
     FAILS(store_export(a, moved_path, false, &n), TW_E_IO, "it exists");
     ck_assert_int_eq(access(moved_path, F_OK), 0);
+    unlink(moved_path);
+    ck_assert_int_eq(store_export(a, moved_path, false, &n), TW_OK);
+    char journal[400];
+    snprintf(journal, sizeof journal, "%s-journal", moved_path);
+    ck_assert_int_ne(access(journal, F_OK), 0); /* one file, and nothing beside it */
     FAILS(store_export(a, "/nowhere/at/all.db", false, &n), TW_E_IO, "No such file");
     FAILS(store_export(a, "/dev/full", false, &n), TW_E_IO, "");
     ck_assert_int_eq(store_state(a), STORE_OK);

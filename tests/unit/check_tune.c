@@ -204,11 +204,11 @@ START_TEST(long_programs_are_not_interpreted_to_the_end)
     rt_log[0] = 0;
     rt_vector_init(&x, 200, 2.0f);
     rt_vector_init(&y, 200, 7.0f);
-    RT_OK(tune(&opt, NULL)); /* the second of four is */
+    RT_OK(tune(&opt, NULL)); /* the last of four is; the others are checked */
     ck_assert_str_eq(rt_log, "");
     fake.wrong_at = 4;
     opt.again = true;
-    RT_OK(tune(&opt, NULL)); /* element 100 is not of the program that could be checked */
+    RT_FAILS(tune(&opt, NULL), TW_E_MISMATCH, "y[100] is 3.5, not 3"); /* of the second of four */
     rt_vector_init(&x, 100, 2.0f);
     rt_vector_init(&y, 100, 7.0f);
     fake.wrong_at = 2;
