@@ -138,8 +138,9 @@ START_TEST(buffers_that_share_bytes_are_one_memory)
     "%ob = alloc offset=16384 : buf<f32, [1, 64, 64]> #raw\n"                                      \
     "%os = buffer.slot %ob, %i0 : buf<f32, [1, 64, 64]> #raw\n"
 #define FIRST                                                                                      \
-    TILE("wide") OVER "buffer.store %fs, %t\n" BARRIER "%u = buffer.load %fs : f32[64, 64] "       \
-                                                       "#tall\n"
+    TILE("wide")                                                                                   \
+    OVER "buffer.store %fs, %t\n" BARRIER "%u = buffer.load %fs : f32[64, 64] "                    \
+         "#tall\n"
     right(FIRST BARRIER "buffer.store %os, %t\n");
     WRONG(FIRST "buffer.store %os, %t\n", "'buffer.store'", "was read by 'buffer.load'");
 }
@@ -226,6 +227,14 @@ START_TEST(deadlocks_name_both_sides)
 }
 END_TEST
 
+START_TEST(pieces_are_aligned)
+{
+    WRONG("copy.async %x, %i0, %i2, %s extent=[64, 64] inside=0 bytes=16\n",
+          "element 2 of a row is not at a multiple of 16 bytes");
+    right("copy.async %x, %i0, %i2, %s extent=[64, 64] inside=0 bytes=4\n");
+}
+END_TEST
+
 START_TEST(a_warp_has_only_what_it_holds)
 {
     WRONG(TILE("wide") "%u = convert %t : f32[64, 64] #tall\n", "'convert'", "is in another warp");
@@ -251,6 +260,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, products_end_before_what_they_touch);
     tcase_add_test(tc, deadlocks_name_both_sides);
     tcase_add_test(tc, a_warp_has_only_what_it_holds);
+    tcase_add_test(tc, pieces_are_aligned);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -16,8 +16,8 @@
  *
  * At level 2 a program is a block of warps. Each is an agent that holds only the elements that its
  * threads hold, runs until it must wait, and then another runs. Shared memory begins poisoned;
- * copies land as early or as late as they may; a race (interp_race.h), a wait for what never comes and a
- * barrier that not all reach fail as TW_E_SOURCE, with both ops. */
+ * copies land as early or as late as they may; a race (interp_race.h), a wait for what never comes
+ * and a barrier that not all reach fail as TW_E_SOURCE, with both ops. */
 #include "compiler/ir/ireval.h"
 
 typedef struct interp_program interp_program;

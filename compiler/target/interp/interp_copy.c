@@ -95,6 +95,18 @@ static bool same_slot(interp_agent *ag, const ir_op *op, const interp_copy *c, i
                        ag->warp);
 }
 
+/* Pieces begin at multiples of their size: the tensor's base and other strides do by its facts. */
+static bool is_aligned(interp_agent *ag, const ir_op *op, ir_val slot)
+{
+    int64_t first = cells_of(ag, op->args[op->nargs - 2])->i, bytes = op->attr[2].i;
+    int64_t at = first * dtype_bytes((enum dtype)ir_type_of(ag->p->fn, slot).dtype);
+
+    return at % bytes == 0 ||
+           interp_fail(ag, TW_E_SOURCE, op,
+                       "copy.async: element %lld of a row is not at a multiple of %lld bytes",
+                       (long long)first, (long long)bytes);
+}
+
 bool interp_copy_async(interp_agent *ag, const ir_op *op)
 {
     ir_val slot = slot_of(op, 0);
@@ -105,7 +117,7 @@ bool interp_copy_async(interp_agent *ag, const ir_op *op)
 
     if (first && !(c = new_copy(ag, op, slot, -1)))
         return interp_fail(ag, TW_E_NOMEM, op, "no memory for a copy");
-    if (!same_slot(ag, op, c, slot))
+    if (!same_slot(ag, op, c, slot) || !is_aligned(ag, op, slot))
         return false;
     if (!race_copy_issue(ag->block->race, c->race, &x, c->at, c->bytes, &report))
         return interp_report(ag, op, &report);

@@ -1,8 +1,8 @@
 #ifndef TW_TARGET_INTERP_HOLD_H
 #define TW_TARGET_INTERP_HOLD_H
 /* Which elements of a tile each warp holds. What a warp holds is a product of one list of indices
- * for each dimension, so a warp runs an op of a tile as that of a smaller tile: level 2 in a warp is
- * level 1 on what the warp holds. */
+ * for each dimension, so a warp runs an op of a tile as that of a smaller tile: level 2 in a warp
+ * is level 1 on what the warp holds. */
 #include "compiler/ir/layout.h"
 
 #define HOLD_MANY 32 /* instead of a lane: several, or nobody knows which */

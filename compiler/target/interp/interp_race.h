@@ -85,7 +85,7 @@ bool race_wait_covers(const race *r, const race_copy *c, int warp, int pending);
 void race_wait(race *r, int warp, int pending);
 void race_commit_products(race *r, int warp);
 void race_wait_products(race *r, int warp, int pending);
-/* The number of the group to come, and of the last that is waited for: what is in flight between. */
+/* The number of the group to come, and of the last one that has ended. */
 uint32_t race_product_group(const race *r, int warp);
 uint32_t race_products_done(const race *r, int warp);
 
