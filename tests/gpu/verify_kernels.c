@@ -5,12 +5,15 @@
  *   TW_GPU_TARGET=sm_80 ...                              another path
  *   TW_GPU_THIN=n ...                                    each n-th case (compute-sanitizer: 10)
  *   TW_GPU_DEVICE=cpu TW_GPU_THIN=40 ...                 tries the program itself without a GPU
- *   CK_RUN_CASE=attention ...                            one group: attention, kernels
+ *   CK_RUN_CASE=attention-3 ...                          one table: kernels-0 to -5, attention-0 to
+ *                                                        -14, scheduled-kernels-0 to -3,
+ *                                                        scheduled-attention-0 to -31
  *
  * Run in the root of the project. One line a table; ends with Check's counts. */
 #include "tests/support/attention_tables.h"
 #include "tests/support/kernel_tables.h"
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -106,20 +109,29 @@ START_TEST(kernels_with_schedules)
 END_TEST
 
 Suite *test_suite(void);
+/* Each row is a test case of its own, "attention-3": several processes can share the work. */
+static void add(Suite *s, const char *name, const TTest *test, int rows)
+{
+    static char names[80][32]; /* Check keeps the pointer */
+    static int used;
+
+    for (int i = 0; i < rows; i++) {
+        snprintf(names[used], sizeof names[used], "%s-%d", name, i);
+        TCase *t = tcase_create(names[used++]);
+        tcase_add_loop_test(t, test, i, i + 1);
+        suite_add_tcase(s, t);
+    }
+}
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels on a GPU");
-    bool on_gpu = strncmp(setting("TW_GPU_DEVICE", "cuda"), "cuda", 4) == 0;
-    TCase *t = tcase_create("kernels");
 
-    tcase_add_loop_test(t, kernels, 0, COUNT(kernel_rows));
-    if (on_gpu)
-        tcase_add_loop_test(t, kernels_with_schedules, 0, COUNT(schedules) - 1);
-    suite_add_tcase(s, t);
-    t = tcase_create("attention");
-    tcase_add_loop_test(t, attention, 0, COUNT(attention_rows));
-    if (on_gpu)
-        tcase_add_loop_test(t, attention_with_schedules, 0, 8 * (COUNT(schedules) - 1));
-    suite_add_tcase(s, t);
+    add(s, "kernels", kernels, COUNT(kernel_rows));
+    add(s, "attention", attention, COUNT(attention_rows));
+    if (strncmp(setting("TW_GPU_DEVICE", "cuda"), "cuda", 4) == 0) { /* the CPU has no such ones */
+        add(s, "scheduled-kernels", kernels_with_schedules, COUNT(schedules) - 1);
+        add(s, "scheduled-attention", attention_with_schedules, 8 * (COUNT(schedules) - 1));
+    }
     return s;
 }
