@@ -88,14 +88,25 @@ static double next_random(rig *r)
     return ((double)(r->random >> 11) / 0x1p52 - 1.0) * r->range;
 }
 
+static size_t bytes_of(const tensor *t)
+{
+    return (size_t)t->n * (size_t)t->bytes;
+}
+
+/* A tensor and what lies behind it: NaN in every float type. */
+static size_t room_of(const tensor *t)
+{
+    return (bytes_of(t) + 511) / 256 * 256;
+}
+
 static void fill(rig *r, const ir_param *p, tensor *t)
 {
     enum dtype d = (enum dtype)p->type.dtype;
-    size_t bytes = (size_t)t->n * (size_t)t->bytes;
 
-    t->mine = aligned_alloc(256, (bytes + 511) / 256 * 256);
-    t->other = aligned_alloc(256, (bytes + 511) / 256 * 256);
-    memset(t->mine, 0x7b, bytes);
+    t->mine = aligned_alloc(256, room_of(t));
+    t->other = aligned_alloc(256, room_of(t));
+    memset(t->mine, 0xff, room_of(t));
+    memset(t->mine, 0x7b, bytes_of(t));
     for (int64_t i = 0; i < t->n && p->direction != DIR_OUT; i++) {
         double v = next_random(r);
         ir_scalar s = {.i = (int64_t)v};
@@ -107,7 +118,7 @@ static void fill(rig *r, const ir_param *p, tensor *t)
             s.i &= 1;
         element_write(d, t->mine + i * t->bytes, s);
     }
-    memcpy(t->other, t->mine, bytes);
+    memcpy(t->other, t->mine, room_of(t));
 }
 
 static void make_arguments(rig *r)
@@ -251,7 +262,10 @@ static bool compare_tensor(const rig *r, uint32_t i)
             return false;
         }
     }
-    return true;
+    if (memcmp(t->mine + bytes_of(t), t->other + bytes_of(t), room_of(t) - bytes_of(t)) == 0)
+        return true;
+    snprintf(why, sizeof why, "%s: written behind its end", p->name);
+    return false;
 }
 
 static bool compare(const rig *r)

@@ -158,6 +158,13 @@ LLVMValueRef nv_access_inside(nv_emit *e, nv_access *x, const int32_t *index, un
     return c;
 }
 
+LLVMValueRef nv_access_left(nv_emit *e, const nv_access *x, int d, int32_t at)
+{
+    LLVMValueRef index = ll_add(e->cx, nv_plus(e, index_of(e, x, d), x->lane[d]), nv_i32(e, at));
+
+    return LLVMBuildSub(e->cx->b, nv_dim(e, x->tensor->dim[d]), index, "");
+}
+
 LLVMValueRef nv_access_whole(nv_emit *e, nv_access *x, int d)
 {
     LLVMBuilderRef b = e->cx->b;

@@ -32,6 +32,8 @@ nv_access nv_access_of(nv_emit *e, const ir_op *op, ir_type tile, const layout_m
 LLVMValueRef nv_access_pointer(nv_emit *e, nv_access *x, const int32_t *index);
 /* Is the element inside along the dimensions that are not among `inside`? NULL: yes. */
 LLVMValueRef nv_access_inside(nv_emit *e, nv_access *x, const int32_t *index, unsigned inside);
+/* Elements from this one to the tensor's end along dimension d, i32; right where it is inside. */
+LLVMValueRef nv_access_left(nv_emit *e, const nv_access *x, int d, int32_t at);
 /* Is all of the slice inside along dimension d? The same for all threads. */
 LLVMValueRef nv_access_whole(nv_emit *e, nv_access *x, int d);
 /* What was computed so far is not used again: it does not dominate what comes. */

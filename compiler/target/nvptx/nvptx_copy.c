@@ -81,6 +81,25 @@ static bool advance(const plan *p, int32_t *index)
     return false;
 }
 
+/* Bytes of a piece that lie inside, i32; NULL: all. Of a piece across the tensor's end, a part. */
+static LLVMValueRef bytes_inside(nv_emit *e, nv_access *x, const int32_t *index, int64_t bytes)
+{
+    LLVMValueRef inside = nv_access_inside(e, x, index, x->inside), size = nv_i32(e, bytes);
+    int last = 0;
+
+    if (!inside)
+        return NULL;
+    for (int d = 0; d < x->rank; d++)
+        last = x->tile_dim[d] > x->tile_dim[last] ? d : last;
+    if (!(x->inside >> last & 1)) {
+        LLVMValueRef left = nv_access_left(e, x, last, index[x->tile_dim[last]]);
+        left = LLVMBuildMul(e->cx->b, ll_binary(e->cx, "llvm.umin", left, size),
+                            nv_i32(e, dtype_bytes(x->t)), "");
+        size = ll_binary(e->cx, "llvm.umin", left, size);
+    }
+    return ll_select(e->cx, inside, size, nv_i32(e, 0));
+}
+
 static void copy_piece(nv_emit *e, nv_access *x, LLVMValueRef to, const int32_t *index,
                        int64_t bytes)
 {
@@ -89,13 +108,12 @@ static void copy_piece(nv_emit *e, nv_access *x, LLVMValueRef to, const int32_t 
          "llvm.nvvm.cp.async.cg.shared.global.16"},
         {"llvm.nvvm.cp.async.ca.shared.global.4.s", "llvm.nvvm.cp.async.ca.shared.global.8.s",
          "llvm.nvvm.cp.async.cg.shared.global.16.s"}};
-    LLVMValueRef from = nv_access_pointer(e, x, index), size = NULL;
+    LLVMValueRef from = nv_access_pointer(e, x, index);
     LLVMValueRef inside = nv_access_inside(e, x, index, x->inside);
+    LLVMValueRef size = bytes_inside(e, x, index, bytes);
 
-    if (inside) { /* what is outside is neither read nor pointed at */
+    if (inside) /* what is outside is neither read nor pointed at */
         from = ll_select(e->cx, inside, from, e->pointer[x->param]);
-        size = ll_select(e->cx, inside, nv_i32(e, bytes), nv_i32(e, 0));
-    }
     LLVMValueRef args[] = {to, from, size};
     (void)ll_call(e->cx,
                   name[inside != NULL][bytes == 4   ? 0
