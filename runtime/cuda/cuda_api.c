@@ -56,7 +56,7 @@ static tw_status missing_call(const call_row *c, int has)
 
     version_text(c->version, needed);
     version_text(has, there);
-    return error_diag(TW_E_DRIVER, DIAG_BAD_ARGUMENT, "update the NVIDIA driver",
+    return error_diag(TW_E_DRIVER, DIAG_DEVICE, "update the NVIDIA driver",
                       "the CUDA driver lacks %s, which came with version %s; it is of version %s",
                       c->name, needed, has ? there : "unknown");
 }
@@ -121,7 +121,7 @@ static tw_status open_locked(void)
     memset(&api, 0, sizeof api);
     api.library = dlopen(cuda_library ? cuda_library : USUAL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!api.library)
-        return error_diag(TW_E_DEVICE, DIAG_BAD_ARGUMENT,
+        return error_diag(TW_E_DEVICE, DIAG_DEVICE,
                           "install the NVIDIA driver; the CUDA toolkit is not needed",
                           "no CUDA driver on this machine: %s", dlerror());
     tw_status st = bind_calls(&api);

@@ -19,6 +19,7 @@ START_TEST(no_driver_is_a_clear_error)
     cuda_library = "/nowhere/libcuda.so.1";
     RT_FAILS(open_cuda("cuda"), TW_E_DEVICE, "no CUDA driver on this machine: /nowhere/libcuda");
     ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "the CUDA toolkit is not needed"));
+    ck_assert_str_eq(tw_last_error()->diagnostics[0].id, "device");
     RT_OK(open_cuda("auto"));
     ck_assert_str_eq(dev->spec, "cpu");
     tw_device_close(dev);
