@@ -77,33 +77,53 @@ bool config_valid(const tw_kernel *k, const target *t, const problem *p, const c
     return ok;
 }
 
-/* The first valid combination of those parameters that fixed leaves open, last one fastest. */
+/* To the next combination of those tune parameters that fixed leaves open, last one fastest; false
+ * when that is the first again. */
+static bool advance(const tw_kernel *k, const target *t, uint64_t fixed, config *cfg)
+{
+    uint32_t i = k->source->sig.ntunes;
+
+    while (i-- > 0) {
+        if (fixed >> i & 1)
+            continue;
+        const struct sig_set *set = sig_tune_set(&k->source->sig, i, t->name);
+        uint32_t at = 0;
+        while (at < set->n && set->value[at] != cfg->value[i].value)
+            at++;
+        at = at + 1 < set->n ? at + 1 : 0;
+        cfg->value[i].value = set->value[at];
+        if (at)
+            return true;
+    }
+    return false;
+}
+
+/* This combination if it is valid, else the first after it that is. */
 static tw_status first_valid(const tw_kernel *k, const target *t, const problem *p, uint64_t fixed,
                              config *cfg)
 {
-    uint32_t ntunes = k->source->sig.ntunes, at[RUNTIME_MAX_CONFIG] = {0};
     const char *why = NULL, *first_why = NULL;
 
     for (int tried = 0; tried < MAX_COMBINATIONS; tried++) {
         if (config_valid(k, t, p, cfg, &why))
             return TW_OK;
         first_why = first_why ? first_why : why;
-        uint32_t i = ntunes;
-        while (i-- > 0) {
-            if (fixed >> i & 1)
-                continue;
-            const struct sig_set *set = sig_tune_set(&k->source->sig, i, t->name);
-            at[i] = at[i] + 1 < set->n ? at[i] + 1 : 0;
-            cfg->value[i].value = set->value[at[i]];
-            if (at[i])
-                break;
-        }
-        if (i == UINT32_MAX)
+        if (!advance(k, t, fixed, cfg))
             break;
     }
     return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, NULL,
                       "kernel '%s' on target '%s': no configuration is valid: %s",
                       k->source->sig.name, t->name, first_why ? first_why : "");
+}
+
+bool config_next(const tw_kernel *k, const target *t, const problem *p, uint64_t fixed,
+                 config *cfg)
+{
+    while (advance(k, t, fixed, cfg)) {
+        if (config_valid(k, t, p, cfg, NULL))
+            return true;
+    }
+    return false;
 }
 
 tw_status config_default(const tw_kernel *k, const target *t, const tw_device *dev,

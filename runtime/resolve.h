@@ -13,6 +13,11 @@
  * valid. */
 tw_status config_default(const tw_kernel *k, const target *t, const tw_device *dev,
                          const problem *p, config *out);
+/* The next valid configuration in the order of the kernel's sets, after one of config_default or
+ * config_pin (fixed: what that pinned); false when there is none. For a device whose limits the one
+ * before does not meet. */
+bool config_next(const tw_kernel *k, const target *t, const problem *p, uint64_t fixed,
+                 config *cfg);
 /* Pins what text names ("BLOCK_M=64,threads=2") in *cfg, which holds the defaults. *pinned: bit i
  * set when value[i] was named (may be NULL). With pins, the unpinned tune parameters move to the
  * first combination that is valid together with them. TW_E_ARG: an unknown name (the error lists

@@ -395,6 +395,20 @@ static tw_status make_code(tw_kernel *k, tw_device *dev, const problem *p,
     return c->exe ? TW_OK : runtime_compile(k, dev, p, &answer->cfg, 0, &c->exe);
 }
 
+/* Of the default: the first in order that the device's limits allow. */
+static tw_status make_fitting(tw_kernel *k, tw_device *dev, const problem *p,
+                              config_answer *answer, unsigned flags, choice *c)
+{
+    tw_status st = make_code(k, dev, p, answer, flags, c);
+
+    while (st == TW_E_LIMIT && answer->layer == TW_LAYER_DEFAULT &&
+           config_next(k, dev->target, p, 0, &answer->cfg))
+        st = make_code(k, dev, p, answer, flags, c);
+    if (st == TW_OK)
+        error_clear();
+    return st;
+}
+
 /* Was the configuration somebody else's? What is right for another problem, device or version may
  * be a tile too large for this one. */
 static bool is_borrowed(tw_layer layer)
@@ -410,7 +424,7 @@ static tw_status make_default_instead(tw_kernel *k, tw_device *dev, const proble
                 k->source->sig.name, tw_layer_text(answer->layer), error_get()->text);
     *answer = (config_answer){.layer = TW_LAYER_DEFAULT};
     TRY(config_default(k, dev->target, dev, p, &answer->cfg));
-    TRY(make_code(k, dev, p, answer, 0, c));
+    TRY(make_fitting(k, dev, p, answer, 0, c));
     error_clear();
     return TW_OK;
 }
@@ -426,7 +440,7 @@ static tw_status build(tw_kernel *k, tw_device *dev, spec_row *s, launch_args *a
         return TW_OK;
     args->p.content = s->content;
     TRY(choose(k, dev, s, args, flags, &answer, &c.settled));
-    tw_status st = make_code(k, dev, &args->p, &answer, flags, &c);
+    tw_status st = make_fitting(k, dev, &args->p, &answer, flags, &c);
     if (st != TW_OK && is_borrowed(answer.layer) && !(flags & SPEC_CAPTURING))
         st = make_default_instead(k, dev, &args->p, &answer, &c, st);
     TRY(st);
