@@ -1,6 +1,9 @@
-/* Each schedule in tests/nvptx, run as PTX by a machine in software, gives what the interpreter
- * gives. */
+/* Each schedule in tests/nvptx, and kernels as they are scheduled, run as PTX by a machine in
+ * software, give what the interpreter gives. */
+#include "compiler/base/guard.h"
+#include "compiler/ir/irtext.h"
 #include "tests/support/ptx_rig.h"
+#include "tests/support/schedule_fixture.h"
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -51,6 +54,64 @@ START_TEST(ptx_gives_what_the_interpreter_gives)
 }
 END_TEST
 
+static const struct {
+    const char *kernel, *values;
+    int warps, stages, operand_registers, align;
+    const char *notes;
+} kernels[] = {
+    {"attention_fwd", "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 2, 0, 16,
+     "# dims: B=1 H=2 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 2 1\n"},
+    {"attention_fwd", "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=64,BLOCK_N=32", 4, 1, 1, 16,
+     "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
+    {"attention_fwd", "T=bf16,D=80,DV=96,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 3, 1, 16,
+     "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
+    {"attention_fwd", "T=f32,D=32,DV=32,CAUSAL=true,BLOCK_M=32,BLOCK_N=32", 4, 2, 0, 4,
+     "# dims: B=1 H=1 HK=1 M=50 N=70\n# scalars: scale=0.3 offset=20\n# grid: 2 1 1\n"},
+    {"attention_fwd", "T=bf16,D=48,DV=24,CAUSAL=true,BLOCK_M=64,BLOCK_N=64", 8, 2, 0, 2,
+     "# dims: B=1 H=1 HK=1 M=50 N=170\n# scalars: scale=0.3 offset=120\n# grid: 1 1 1\n"},
+    {"matmul", "T=bf16,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 2, 3, 0, 16,
+     "# dims: M=90 N=104 K=72\n# grid: 3 4 1\n"},
+    {"matmul", "T=f32,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 4, 2, 0, 4,
+     "# dims: M=90 N=100 K=70\n# grid: 3 4 1\n"},
+    {"softmax", "T=f16,BLOCK_M=4,BLOCK_N=64", 4, 2, 0, 2, "# dims: M=23 N=300\n# grid: 6 1 1\n"},
+    {"vector_add", "T=bf16,BLOCK=256", 8, 2, 0, 16, "# dims: N=1300\n# grid: 6 1 1\n"},
+};
+
+typedef struct scheduling {
+    int which;
+    strbuf text;
+} scheduling;
+
+static tw_status print_schedule(void *arg)
+{
+    scheduling *s = arg;
+    char path[64];
+    schedule_params params = schedule_defaults();
+
+    snprintf(path, sizeof path, "kernels/%s.tw", kernels[s->which].kernel);
+    ir_module *m = schedule_lower(path, kernels[s->which].values, kernels[s->which].align);
+    params.num_warps = kernels[s->which].warps;
+    params.num_stages = kernels[s->which].stages;
+    params.operand_registers = kernels[s->which].operand_registers;
+    ck_assert_int_eq(schedule_make(m, 80, params, NULL), TW_OK);
+    sb_init(&s->text, &schedule_memory);
+    sb_fmt(&s->text, "%s# tolerance: 1e-2\n", kernels[s->which].notes);
+    ir_print(&s->text, m, 0);
+    return TW_OK;
+}
+
+START_TEST(kernels_give_what_the_interpreter_gives)
+{
+    scheduling s = {.which = _i};
+
+    schedule_setup();
+    ck_assert_int_eq(guard_run(print_schedule, &s), TW_OK);
+    const char *wrong = ptx_rig_run(kernels[_i].kernel, s.text.s, "sm_80");
+    ck_assert_msg(wrong == NULL, "%s %s: %s", kernels[_i].kernel, kernels[_i].values, wrong);
+    schedule_teardown();
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("ptx");
@@ -59,6 +120,8 @@ Suite *test_suite(void)
     list_files();
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, ptx_gives_what_the_interpreter_gives, 0, count);
+    tcase_add_loop_test(t, kernels_give_what_the_interpreter_gives, 0,
+                        sizeof kernels / sizeof *kernels);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -174,3 +174,12 @@ LLVMValueRef nv_access_whole(nv_emit *e, nv_access *x, int d)
     return LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSGE, lo, nv_i32(e, 0), ""),
                         LLVMBuildICmp(b, LLVMIntSLE, lo, last, ""), "");
 }
+
+LLVMValueRef nv_access_step(nv_emit *e, const nv_access *x, int tile_dim, int32_t by)
+{
+    int d = 0;
+
+    while (x->tile_dim[d] != tile_dim)
+        d++;
+    return strided(e, x, d, ll_i64(e->cx, (int64_t)by * dtype_bytes(x->t)));
+}

@@ -30,6 +30,8 @@ typedef struct nv_access {
 /* op: load, store, copy.async, an atomic. tile: what it moves; map: who moves what. */
 nv_access nv_access_of(nv_emit *e, const ir_op *op, ir_type tile, const layout_map *map);
 LLVMValueRef nv_access_pointer(nv_emit *e, nv_access *x, const int32_t *index);
+/* Bytes from an element to the one `by` further along dimension tile_dim of the tile. */
+LLVMValueRef nv_access_step(nv_emit *e, const nv_access *x, int tile_dim, int32_t by);
 /* Is the element inside along the dimensions that are not among `inside`? NULL: yes. */
 LLVMValueRef nv_access_inside(nv_emit *e, nv_access *x, const int32_t *index, unsigned inside);
 /* Elements from this one to the tensor's end along dimension d, i32; right where it is inside. */

@@ -69,16 +69,28 @@ static plan plan_of(const nv_emit *e, const ir_op *op, const nv_slot *slot)
     return p;
 }
 
-/* The next constant index, the last dimension fastest. */
-static bool advance(const plan *p, int32_t *index)
+/* The next constant index, the last dimension fastest: which one moved; -1: that was all. */
+static int advance(const plan *p, int32_t *index)
 {
     for (int d = p->rank - 1; d >= 0; d--) {
         index[d] += p->once[d];
         if (index[d] < p->shape[d])
-            return true;
+            return d;
         index[d] = 0;
     }
-    return false;
+    return -1;
+}
+
+/* Rows are a step apart: a pointer that moves takes fewer registers than a pointer for each. */
+static LLVMValueRef row_pointer(nv_emit *e, nv_access *x, const plan *p, const int32_t *index,
+                                int moved, LLVMValueRef last)
+{
+    int32_t row[TILE_MAX_RANK] = {0};
+
+    if (last && moved == p->rank - 2)
+        return ll_gep(e->cx, e->cx->i8, last, nv_access_step(e, x, moved, p->once[moved]));
+    memcpy(row, index, sizeof *row * (size_t)(p->rank - 1));
+    return nv_access_pointer(e, x, row);
 }
 
 /* Bytes of a piece that lie inside, i32; NULL: all. Of a piece across the tensor's end, a part. */
@@ -100,26 +112,23 @@ static LLVMValueRef bytes_inside(nv_emit *e, nv_access *x, const int32_t *index,
     return ll_select(e->cx, inside, size, nv_i32(e, 0));
 }
 
-static void copy_piece(nv_emit *e, nv_access *x, LLVMValueRef to, const int32_t *index,
-                       int64_t bytes)
+static void copy_piece(nv_emit *e, nv_access *x, LLVMValueRef to, LLVMValueRef row,
+                       const int32_t *index, int64_t bytes)
 {
     static const char *const name[2][3] = {
         {"llvm.nvvm.cp.async.ca.shared.global.4", "llvm.nvvm.cp.async.ca.shared.global.8",
          "llvm.nvvm.cp.async.cg.shared.global.16"},
         {"llvm.nvvm.cp.async.ca.shared.global.4.s", "llvm.nvvm.cp.async.ca.shared.global.8.s",
          "llvm.nvvm.cp.async.cg.shared.global.16.s"}};
-    LLVMValueRef from = nv_access_pointer(e, x, index);
     LLVMValueRef inside = nv_access_inside(e, x, index, x->inside);
     LLVMValueRef size = bytes_inside(e, x, index, bytes);
+    int last = x->map.rank - 1, which = bytes == 4 ? 0 : bytes == 8 ? 1 : 2;
 
     if (inside) /* what is outside is neither read nor pointed at */
-        from = ll_select(e->cx, inside, from, e->pointer[x->param]);
-    LLVMValueRef args[] = {to, from, size};
-    (void)ll_call(e->cx,
-                  name[inside != NULL][bytes == 4   ? 0
-                                       : bytes == 8 ? 1
-                                                    : 2],
-                  NULL, 0, args, inside ? 3 : 2);
+        row = ll_select(e->cx, inside, row, e->pointer[x->param]);
+    LLVMValueRef column = ll_i64(e->cx, (int64_t)index[last] * dtype_bytes(x->t));
+    LLVMValueRef args[] = {to, ll_gep(e->cx, e->cx->i8, row, column), size};
+    (void)ll_call(e->cx, name[inside != NULL][which], NULL, 0, args, inside ? 3 : 2);
 }
 
 void nv_copy_async(nv_emit *e, const ir_op *op)
@@ -129,9 +138,12 @@ void nv_copy_async(nv_emit *e, const ir_op *op)
     int32_t index[TILE_MAX_RANK] = {0};
     nv_access x = nv_access_of(e, op, (ir_type){.kind = TYPE_TILE}, &p.map);
     nv_guard g = nv_guard_begin(e, nv_first_copy(e, &p.map));
+    LLVMValueRef row = NULL;
 
-    do
-        copy_piece(e, &x, nv_shared_pointer(e, &slot, &p.map, index), index, op->attr[2].i);
-    while (advance(&p, index));
+    for (int moved = 0; moved >= 0; moved = advance(&p, index)) {
+        if (moved != p.rank - 1 || !row)
+            row = row_pointer(e, &x, &p, index, moved, row);
+        copy_piece(e, &x, nv_shared_pointer(e, &slot, &p.map, index), row, index, op->attr[2].i);
+    }
     nv_guard_end(e, &g);
 }

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Facts about the PTX of attention_fwd, and what ptxas makes of it where it is found.
+
+usage: ptx_facts.py TILEWRIGHT KERNELS
+
+A loop is what lies between a label and the last branch back to it. The loops that multiply are the
+blocks with masks, then the whole blocks.
+"""
+import collections
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MASKED, WHOLE = 0, 1
+# set, by loop: {what: count, or (least, most)}; a thread has BLOCK_M / (16 * num_warps) * BLOCK_N / 2 scores
+FORMS = {
+    "T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2": {
+        MASKED: {"mma": 256, "ldmatrix": 80, "cp.async": 16, "ex2": (64, 76), "bar": 1, "selp": (64, 120)},
+        WHOLE: {"mma": 256, "ldmatrix": 80, "cp.async": 16, "ex2": (64, 76), "bar": 1, "selp": (0, 15)},
+    },
+    "T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=8,num_stages=2": {
+        MASKED: {"mma": 128, "ldmatrix": 72, "cp.async": 8, "ex2": (32, 38), "bar": 1, "selp": (32, 70)},
+        WHOLE: {"mma": 128, "ldmatrix": 72, "cp.async": 8, "ex2": (32, 38), "bar": 1, "selp": (0, 15)},
+    },
+    "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2,operand_registers=1": {
+        WHOLE: {"mma": 128, "ldmatrix": 32, "cp.async": 8, "ex2": (64, 76), "bar": 1, "selp": (0, 15)},
+    },
+}
+# set, target, most bytes of spill stores. 8 warps of 16 rows have room; 4 of 32 rows with D = 128 need 192
+# registers for scores and accumulators alone (bench/NOTES.md).
+ASSEMBLED = [
+    ("T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=8,num_stages=2", target, 0)
+    for target in ("sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+] + [
+    ("T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 64),
+    ("T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 160),
+]
+KINDS = {"mma.sync": "mma", "ldmatrix": "ldmatrix", "cp.async.c": "cp.async", "ex2": "ex2", "bar.sync": "bar",
+         "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared"}
+bad = []
+
+
+def ptx_of(tool, kernels, values, target):
+    command = [tool, "compile", f"{kernels}/attention_fwd.tw", f"--target={target}", "--emit=ptx", f"--set={values}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def multiplying_loops(text):
+    lines = text.splitlines()
+    label = {m.group(1): i for i, line in enumerate(lines) if (m := re.match(r"(\$\w+):", line))}
+    end = {}
+    for i, line in enumerate(lines):
+        m = re.search(r"\bbra(?:\.uni)?\s+(\$\w+);", line)
+        if m and label[m.group(1)] <= i:
+            end[label[m.group(1)]] = i
+    for first, last in sorted(end.items()):
+        count = collections.Counter()
+        for line in lines[first:last]:
+            op = re.sub(r"^\s*(@!?%p\d+\s+)?", "", line)
+            for start, kind in KINDS.items():
+                if op.startswith(start) and not op.startswith("cp.async.commit"):
+                    count[kind] += 1
+        if count["mma"]:
+            yield count
+
+
+def check_form(tool, kernels, values, wanted):
+    loops = list(multiplying_loops(ptx_of(tool, kernels, values, "sm_80")))
+    if len(loops) != 2:
+        bad.append(f"{values}: {len(loops)} loops multiply")
+        return
+    for which, facts in wanted.items():
+        # P and the row sums never leave registers
+        for kind, limits in {**facts, "shared": 0}.items():
+            least, most = limits if isinstance(limits, tuple) else (limits, limits)
+            if not least <= loops[which][kind] <= most:
+                bad.append(f"{values}: loop {which} has {loops[which][kind]} of {kind}, not {least} to {most}")
+
+
+def check_assembled(ptxas, tool, kernels, values, target, most):
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(ptx_of(tool, kernels, values, target))
+        file.flush()
+        done = subprocess.run([ptxas, "-v", f"-arch={target}", file.name, "-o", "/dev/null"],
+                              capture_output=True, text=True)
+    spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
+    if done.returncode or not spilled:
+        bad.append(f"{values}: ptxas -arch={target}: {done.stderr[:300]}")
+    elif int(spilled.group(1)) > most:
+        bad.append(f"{values}: {spilled.group(0)} on {target}, more than {most}")
+
+
+def main():
+    tool, kernels = sys.argv[1:3]
+    ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+    for values, wanted in FORMS.items():
+        check_form(tool, kernels, values, wanted)
+    for values, target, most in ASSEMBLED if ptxas else []:
+        check_assembled(ptxas, tool, kernels, values, target, most)
+    print("\n".join(bad) or f"{len(FORMS)} forms, {len(ASSEMBLED) if ptxas else 0} assembled")
+    sys.exit(1 if bad else 0)
+
+
+main()
