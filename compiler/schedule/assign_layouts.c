@@ -231,6 +231,8 @@ static void go_forward(layout_plan *p, const use *u, uint16_t lay)
         plan_assign(p, op->res, layout_slice_of(p->fn, lay, (int)op->attr[0].i));
     else if (op->code == OP_TRANS)
         plan_assign(p, op->res, transposed(p, op, lay, false));
+    else if (is_atomic(op) && u->arg > (int)op->attr[0].ints.n)
+        plan_assign(p, op->res, lay);
     else if (op->code == OP_FOR)
         plan_assign(p, op->res + (ir_val)(u->arg - 3), lay);
     else if (op->code == OP_WHILE)

@@ -39,15 +39,29 @@ static void define(estimating *e, ir_val v)
     e->root[v] = v;
 }
 
-/* Numbers ops: mark of an op; of one with regions, the number behind them is that of the next. */
+static void number(estimating *e, ir_block *blk);
+
+/* The arms of a choice run side by side: one of them does. */
+static void number_regions(estimating *e, const ir_op *op)
+{
+    uint32_t first = e->now, last = e->now;
+
+    for (int i = 0; i < op->nregions; i++) {
+        e->now = op->code == OP_IF ? first : e->now;
+        number(e, op->regions[i]);
+        last = e->now > last ? e->now : last;
+    }
+    e->now = last;
+}
+
+/* Numbers ops, by their marks: those in regions before the next of the block. */
 static void number(estimating *e, ir_block *blk)
 {
     for (uint32_t i = 0; i < blk->nargs; i++)
         define(e, blk->arg + i);
     for IR_EACH_OP(op, blk) {
         op->mark = ++e->now;
-        for (int i = 0; i < op->nregions; i++)
-            number(e, op->regions[i]);
+        number_regions(e, op);
         for (int i = 0; i < op->nres; i++)
             define(e, op->res + (ir_val)i);
         bool alias = op->code == OP_BROADCAST || op->code == OP_EXPAND || op->code == OP_TRANS ||

@@ -45,6 +45,7 @@ typedef struct piping {
     ir_fn *fn;
     arena *a;
     int stages;
+    bool wait_first; /* for what is read into registers: its place is wanted */
     loop_chain chain;
     loop_copies loops[MAX_SEGMENTS];
     uint32_t ncopies;
@@ -228,6 +229,8 @@ static ir_op *early_load(const piping *p, const ir_op *wait, ir_val slot)
 /* groups: those committed after what stands in front of the chain, before its first loop. */
 static void delay_waits(piping *p, ir_op *head, int groups)
 {
+    bool waits = false; /* one wait serves all */
+
     for (ir_op *op = head->parent->first, *nx; op && op != head; op = nx) {
         nx = op->next;
         if (op->code != OP_COPY_ASYNC || op->next->code != OP_COPY_COMMIT ||
@@ -237,11 +240,17 @@ static void delay_waits(piping *p, ir_op *head, int groups)
         ir_val slot = op->args[op->nargs - 1];
         ir_op *load = early_load(p, wait, slot);
         nx = wait->next;
+        if (load && p->wait_first)
+            continue;
         if (load) {
             nx = load->next;
-            ir_move_before(wait, head);
+            if (waits)
+                ir_unlink(wait);
+            else
+                ir_move_before(wait, head);
             ir_move_before(load, head);
             wait->attr[0].i = groups;
+            waits = true;
         } else if (read_in_chain_only(p, slot)) {
             ir_unlink(commit);
             ir_unlink(wait);
@@ -455,6 +464,59 @@ static void pipe_block(piping *p, ir_block *blk)
     }
 }
 
+/* Is there a wait for all copies behind this one, on the way to op? */
+static bool waits_before(const ir_op *op, const ir_op *wait)
+{
+    for (;;) {
+        for (const ir_op *at = op->prev; at && at != wait; at = at->prev) {
+            if (at->code == OP_COPY_WAIT && at->attr[0].i == 0)
+                return true;
+        }
+        if (op->parent == wait->parent)
+            return false;
+        op = op->parent->owner;
+    }
+}
+
+typedef struct waits_check {
+    const ir_fn *fn;
+    ir_val slot;
+    const ir_op *wait;
+    bool all;
+} waits_check;
+
+static void check_waits(ir_op *op, void *arg)
+{
+    waits_check *c = arg;
+
+    for (int i = 0; i < op->nargs; i++) {
+        if (op->args[i] != c->slot || op->code == OP_COPY_ASYNC)
+            continue;
+        if (op->code == OP_BUFFER_TRANS) {
+            waits_check view = {c->fn, op->res, c->wait, true};
+            ir_walk(c->fn->body, check_waits, &view);
+            c->all &= view.all;
+        } else
+            c->all &= waits_before(op, c->wait);
+    }
+}
+
+/* A wait for a copy after which all who read it wait again only holds up what stands between. */
+static void drop_early_waits(const ir_fn *fn, ir_block *blk)
+{
+    for IR_EACH_OP(op, blk) {
+        for (int i = 0; i < op->nregions; i++)
+            drop_early_waits(fn, op->regions[i]);
+        if (op->code != OP_COPY_ASYNC || op->next->code != OP_COPY_COMMIT ||
+            op->next->next->code != OP_COPY_WAIT)
+            continue;
+        waits_check c = {fn, op->args[op->nargs - 1], op->next->next, true};
+        ir_walk(fn->body, check_waits, &c);
+        if (c.all)
+            ir_unlink(op->next->next);
+    }
+}
+
 tw_status pass_pipeline_loops(pass_cx *cx, ir_module *m)
 {
     piping *p = ARENA_NEW(cx->scratch, piping);
@@ -462,7 +524,9 @@ tw_status pass_pipeline_loops(pass_cx *cx, ir_module *m)
     p->fn = m->kernel;
     p->a = cx->scratch;
     p->stages = schedule_of(cx)->params.num_stages;
+    p->wait_first = schedule_of(cx)->params.operand_registers == 2;
     pipe_block(p, m->kernel->body);
+    drop_early_waits(m->kernel, m->kernel->body);
     cx->changes = p->changes;
     return TW_OK;
 }

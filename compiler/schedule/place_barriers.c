@@ -12,7 +12,8 @@
  * when what it waits for was before the loop.
  *
  * needs: offsets. Between accesses to a ring (a buffer with several slots) pass_pipeline_loops has
- * put what is needed. Asynchronous copies are writes of the whole block; their waits stand already.
+ * put what is needed. Asynchronous copies are writes of the whole block, from the wait for them on;
+ * waits stand already.
  */
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
@@ -25,6 +26,7 @@ enum need { NEED_NOTHING, NEED_WARP, NEED_BLOCK };
 
 typedef struct pending {
     uint64_t *block, *warp; /* accesses since the last barrier of each kind */
+    uint64_t *flying;       /* asynchronous copies that nothing has waited for */
 } pending;
 
 typedef struct placing {
@@ -117,8 +119,9 @@ static bool same_place(const placing *p, const shared_access *x, const shared_ac
 {
     const ir_op *a = x->op, *b = y->op;
 
-    if (x->alloc)
-        return x->alloc == y->alloc &&
+    if (x->alloc) /* buffers of one type at one offset are one to the threads */
+        return (x->alloc == y->alloc || first_byte(x) == first_byte(y)) &&
+               type_equal(ir_type_of(p->fn, x->alloc->res), ir_type_of(p->fn, y->alloc->res)) &&
                type_equal(ir_type_of(p->fn, x->slot), ir_type_of(p->fn, y->slot));
     uint32_t n = a->attr[0].ints.n;
     if (memcmp(a->attr[0].ints.at, b->attr[0].ints.at, n * sizeof *a->attr[0].ints.at) != 0 ||
@@ -157,7 +160,8 @@ static enum need need_between(const placing *p, const shared_access *x, const sh
 
 static pending pending_new(const placing *p)
 {
-    return (pending){ARENA_ARRAY(p->a, uint64_t, p->words), ARENA_ARRAY(p->a, uint64_t, p->words)};
+    return (pending){ARENA_ARRAY(p->a, uint64_t, p->words), ARENA_ARRAY(p->a, uint64_t, p->words),
+                     ARENA_ARRAY(p->a, uint64_t, p->words)};
 }
 
 static pending pending_copy(const placing *p, const pending *x)
@@ -166,6 +170,7 @@ static pending pending_copy(const placing *p, const pending *x)
 
     memcpy(y.block, x->block, p->words * sizeof *y.block);
     memcpy(y.warp, x->warp, p->words * sizeof *y.warp);
+    memcpy(y.flying, x->flying, p->words * sizeof *y.flying);
     return y;
 }
 
@@ -175,9 +180,11 @@ static bool pending_join(const placing *p, pending *x, const pending *y)
     bool grew = false;
 
     for (uint32_t i = 0; i < p->words; i++) {
-        grew |= (y->block[i] & ~x->block[i]) || (y->warp[i] & ~x->warp[i]);
+        grew |= (y->block[i] & ~x->block[i]) || (y->warp[i] & ~x->warp[i]) ||
+                (y->flying[i] & ~x->flying[i]);
         x->block[i] |= y->block[i];
         x->warp[i] |= y->warp[i];
+        x->flying[i] |= y->flying[i];
     }
     return grew;
 }
@@ -229,8 +236,24 @@ static enum need need_before(const placing *p, const pending *now, const ir_op *
 static void remember(const placing *p, pending *now, const ir_op *op)
 {
     for (uint32_t k = op->mark; k && k <= p->all.at.n && p->all.at.at[k - 1].op == op; k++) {
+        if (op->code == OP_COPY_ASYNC) {
+            put(now->flying, k - 1);
+            continue;
+        }
         put(now->block, k - 1);
         put(now->warp, k - 1);
+    }
+}
+
+/* What op, a barrier or a wait, does to what is pending. */
+static void settle(const placing *p, pending *now, const ir_op *op)
+{
+    if (barrier_kind(op))
+        pending_clear(p, now, barrier_kind(op));
+    for (uint32_t i = 0; op->code == OP_COPY_WAIT && i < p->words; i++) {
+        now->block[i] |= now->flying[i];
+        now->warp[i] |= now->flying[i];
+        now->flying[i] = 0;
     }
 }
 
@@ -248,8 +271,7 @@ static enum need block_needs(const placing *p, const ir_block *blk, pending *now
             n = m > n ? m : n;
         }
         most = n > most ? n : most;
-        if (barrier_kind(op))
-            pending_clear(p, now, barrier_kind(op));
+        settle(p, now, op);
     }
     return most;
 }
@@ -304,8 +326,7 @@ static void walk(placing *p, ir_block *blk, pending *now)
         if (n)
             place(p, op, n, now);
         remember(p, now, op);
-        if (barrier_kind(op))
-            pending_clear(p, now, barrier_kind(op));
+        settle(p, now, op);
         if (op->code == OP_IF)
             walk_choice(p, op, now);
         else if (op->nregions)

@@ -38,6 +38,8 @@ static tw_status check(const schedule_params *p)
         return error_set(TW_E_ARG, "num_warps is 1, 2, 4, 8 or 16, not %d", p->num_warps);
     if (p->num_stages < 1 || p->num_stages > 4)
         return error_set(TW_E_ARG, "num_stages is 1 to 4, not %d", p->num_stages);
+    if (p->operand_registers < 0 || p->operand_registers > 2)
+        return error_set(TW_E_ARG, "operand_registers is 0, 1 or 2, not %d", p->operand_registers);
     return TW_OK;
 }
 

@@ -13,7 +13,8 @@ typedef struct schedule_params {
     int num_warps;         /* 1, 2, 4, 8, 16 */
     int num_stages;        /* buffers of a loop's copies: 1, 2, 3, 4 */
     int operand_registers; /* operands that a loop does not change (Q): 0 read from shared memory
-                              each time, 1 kept in registers */
+                              each time, 1 kept in registers, 2 and read before anything else is
+                              copied, which may take its place in shared memory */
     int lazy_rescale;      /* 1: running_max keeps the old maximum while it may */
     int program_order;     /* 0 as the grid counts; 1 the first dimension from its end, in sections
                               of the others whose tensors fit in L2 */

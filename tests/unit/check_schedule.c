@@ -115,6 +115,13 @@ START_TEST(shared_memory_of_attention)
     made(attention, d128, p, &r);
     ck_assert_int_eq(r.shared_bytes, (64 + 64) * 128 * 2);
     ck_assert_int_eq(r.warps, 4);
+    p = stages(2);
+    p.operand_registers = 1;
+    made(attention, d128, p, &r);
+    ck_assert_int_eq(r.shared_bytes, (128 + 2 * (64 + 64)) * 128 * 2);
+    p.operand_registers = 2;
+    made(attention, d128, p, &r);
+    ck_assert_int_eq(r.shared_bytes, 2 * (64 + 64) * 128 * 2);
 }
 END_TEST
 
@@ -138,6 +145,29 @@ START_TEST(too_much_shared_memory)
     ck_assert_int_eq(schedule_make(m, 89, stages(2), NULL), TW_E_LIMIT);
     ck_assert_ptr_nonnull(strstr(error_get()->text, "196608 bytes of shared memory"));
     ck_assert_ptr_nonnull(strstr(error_get()->text, "8.9 has 101376"));
+    error_clear();
+}
+END_TEST
+
+/* The accumulator and the scores, and what goes with them. */
+START_TEST(registers_of_attention)
+{
+    schedule_result r;
+
+    made(attention, d128, stages(2), &r);
+    ck_assert_int_ge(r.registers, 128 + 64 + 50);
+    ck_assert_int_le(r.registers, 300);
+}
+END_TEST
+
+START_TEST(too_many_registers)
+{
+    schedule_params p = stages(1);
+    ir_module *m = schedule_lower(matmul, "T=bf16,BLOCK_M=256,BLOCK_N=256,BLOCK_K=16", 16);
+
+    p.num_warps = 1;
+    ck_assert_int_eq(schedule_make(m, 90, p, NULL), TW_E_LIMIT);
+    ck_assert_ptr_nonnull(strstr(error_get()->text, "registers a thread"));
     error_clear();
 }
 END_TEST
@@ -216,6 +246,8 @@ Suite *test_suite(void)
     tcase_add_test(c, shared_memory_of_attention);
     tcase_add_test(c, left_operand_in_registers);
     tcase_add_test(c, too_much_shared_memory);
+    tcase_add_test(c, registers_of_attention);
+    tcase_add_test(c, too_many_registers);
     tcase_add_test(c, parameters_out_of_bounds);
     tcase_add_test(c, matmul_of_halves);
     tcase_add_test(c, matmul_of_floats);

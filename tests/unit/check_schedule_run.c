@@ -1,0 +1,269 @@
+/* Schedules give what level 1 gives, on the interpreter and its race detector: kernels of the
+ * library in many configurations. Without any of its waits and barriers a schedule is found out. */
+#include "compiler/base/error.h"
+#include "compiler/ir/iredit.h"
+#include "tests/support/schedule_fixture.h"
+#include "tests/support/schedule_run.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct trial {
+    const char *kernel, *values;
+    int n;
+    run_tensor t[RUN_MAX_TENSORS];
+    double tolerance; /* of an element, relative to 1 + its size */
+    int align;
+} trial;
+
+static void take_memory(run_case *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        size_t bytes = run_elements(&c->t[i]) * (size_t)dtype_bytes(c->t[i].dtype);
+        c->t[i].data = arena_alloc(&schedule_memory, bytes + 16);
+    }
+}
+
+static bool is_output(const ir_module *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->kernel->params.n; i++) {
+        const ir_param *p = &m->kernel->params.at[i];
+        if (p->kind == PARAM_TENSOR && strcmp(p->name, name) == 0)
+            return p->direction != DIR_IN;
+    }
+    return false;
+}
+
+static void prepare(const ir_module *m, run_case *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        if (is_output(m, c->t[i].name))
+            run_poison(&c->t[i]);
+        else
+            run_fill(&c->t[i], (uint64_t)i + 1, 1.0);
+    }
+}
+
+static void compare(const ir_module *m, const trial *t, const run_case *want, const run_case *got,
+                    const char *label)
+{
+    for (int k = 0; k < t->n; k++) {
+        if (!is_output(m, t->t[k].name))
+            continue;
+        for (size_t i = 0; i < run_elements(&want->t[k]); i++) {
+            double x = run_element(&want->t[k], i), y = run_element(&got->t[k], i);
+            bool same = x == y || (isnan(x) && isnan(y)) ||
+                        fabs(x - y) <= t->tolerance * (1 + fabs(x));
+            if (!same)
+                ck_abort_msg("%s: %s[%zu] is %g, not %g", label, t->t[k].name, i, y, x);
+        }
+    }
+}
+
+static void check_one(const trial *t, const run_case *want, schedule_params p, uint64_t seed)
+{
+    char label[300];
+    interp_fault fault = {0};
+    ir_module *m = schedule_lower(t->kernel, t->values, t->align);
+    run_case got = {.n = t->n, .seed = seed};
+
+    snprintf(label, sizeof label, "%s %s warps=%d stages=%d registers=%d lazy=%d seed=%d",
+             t->kernel, t->values, p.num_warps, p.num_stages, p.operand_registers, p.lazy_rescale,
+             (int)seed);
+    memcpy(got.t, t->t, sizeof got.t);
+    take_memory(&got);
+    prepare(m, &got);
+    ck_assert_msg(schedule_make(m, 90, p, NULL) == TW_OK, "%s: %s", label, error_get()->text);
+    tw_status st = run_module(m, &got, &fault);
+    ck_assert_msg(st == TW_OK, "%s: %s: %s", label, tw_status_name(st), fault.text);
+    compare(m, t, want, &got, label);
+}
+
+static void check_all(const trial *t)
+{
+    static const schedule_params tried[] = {
+        {4, 2, 0, 1, 0}, {4, 1, 0, 1, 1}, {2, 3, 1, 0, 1},
+        {1, 2, 1, 1, 0}, {8, 1, 1, 1, 0}, {2, 4, 0, 0, 0}};
+    run_case want = {.n = t->n};
+    ir_module *m = schedule_lower(t->kernel, t->values, t->align);
+
+    memcpy(want.t, t->t, sizeof want.t);
+    take_memory(&want);
+    prepare(m, &want);
+    ck_assert_int_eq(run_module(m, &want, NULL), TW_OK);
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        check_one(t, &want, tried[i], i);
+}
+
+#define ATTENTION(dt, d, m, n, block_m, block_n, causal, tol)                                      \
+    {"kernels/attention_fwd.tw",                                                                   \
+     "T=" dt ",D=" #d ",DV=" #d ",CAUSAL=" causal ",BLOCK_M=" #block_m ",BLOCK_N=" #block_n,       \
+     5,                                                                                            \
+     {{"q", DT_BF16, 4, {1, 2, m, d}, NULL},                                                       \
+      {"k", DT_BF16, 4, {1, 1, n, d}, NULL},                                                       \
+      {"v", DT_BF16, 4, {1, 1, n, d}, NULL},                                                       \
+      {"o", DT_BF16, 4, {1, 2, m, d}, NULL},                                                       \
+      {"lse", DT_F32, 3, {1, 2, m}, NULL}},                                                        \
+     tol,                                                                                          \
+     16}
+
+START_TEST(attention_schedules)
+{
+    static const trial trials[] = {
+        ATTENTION("bf16", 64, 64, 96, 32, 16, "false", 0x1p-7),
+        ATTENTION("bf16", 64, 64, 96, 32, 16, "true", 0x1p-7),
+        ATTENTION("bf16", 32, 40, 75, 16, 32, "true", 0x1p-7),
+        ATTENTION("bf16", 48, 70, 33, 64, 16, "true", 0x1p-7),
+        ATTENTION("bf16", 16, 70, 90, 48, 16, "false", 0x1p-7),
+    };
+
+    check_all(&trials[_i]);
+}
+END_TEST
+
+static const trial trials[] = {
+    {"kernels/vector_add.tw", "T=f32,BLOCK=256", 3,
+     {{"a", DT_F32, 1, {1000}, NULL},
+      {"b", DT_F32, 1, {1000}, NULL},
+      {"c", DT_F32, 1, {1000}, NULL}},
+     0, 16},
+    {"kernels/softmax.tw", "T=f32,BLOCK_M=4,BLOCK_N=64", 2,
+     {{"x", DT_F32, 2, {11, 150}, NULL}, {"y", DT_F32, 2, {11, 150}, NULL}}, 1e-6, 4},
+    {"kernels/matmul.tw", "T=f16,BLOCK_M=32,BLOCK_N=16,BLOCK_K=16", 3,
+     {{"a", DT_F16, 2, {70, 112}, NULL},
+      {"b", DT_F16, 2, {112, 40}, NULL},
+      {"c", DT_F16, 2, {70, 40}, NULL}},
+     0x1p-10, 16},
+    {"kernels/matmul.tw", "T=f32,BLOCK_M=32,BLOCK_N=16,BLOCK_K=16", 3,
+     {{"a", DT_F32, 2, {37, 52}, NULL},
+      {"b", DT_F32, 2, {52, 20}, NULL},
+      {"c", DT_F32, 2, {37, 20}, NULL}},
+     0, 16},
+    {"kernels/matmul.tw", "T=bf16,BLOCK_M=24,BLOCK_N=8,BLOCK_K=8", 3,
+     {{"a", DT_BF16, 2, {37, 51}, NULL},
+      {"b", DT_BF16, 2, {51, 19}, NULL},
+      {"c", DT_BF16, 2, {37, 19}, NULL}},
+     0x1p-7, 2},
+};
+
+START_TEST(other_schedules)
+{
+    check_all(&trials[_i]);
+}
+END_TEST
+
+/* ---- every wait and barrier is needed ---- */
+
+static ir_op *sync_number(ir_block *blk, int *n)
+{
+    for IR_EACH_OP(op, blk) {
+        bool sync =
+            op->code == OP_COPY_WAIT || op->code == OP_BARRIER || op->code == OP_BARRIER_WARP;
+        if (sync && (*n)-- == 0)
+            return op;
+        for (int i = 0; i < op->nregions; i++) {
+            ir_op *inner = sync_number(op->regions[i], n);
+            if (inner)
+                return inner;
+        }
+    }
+    return NULL;
+}
+
+/* Does the interpreter find fault with m on one of the shapes? */
+static bool found_out(const ir_module *m, const trial *shape, int nshapes)
+{
+    for (int i = 0; i < nshapes; i++) {
+        arena_mark mark = arena_save(&schedule_memory);
+        run_case c = {.n = shape[i].n};
+        bool wrong = false;
+        memcpy(c.t, shape[i].t, sizeof c.t);
+        take_memory(&c);
+        prepare(m, &c);
+        for (c.seed = 0; c.seed < 4 && !wrong; c.seed++)
+            wrong = run_module(m, &c, NULL) != TW_OK;
+        arena_rewind(&schedule_memory, mark);
+        if (wrong)
+            return true;
+    }
+    return false;
+}
+
+/* Without any one of them the interpreter reports an error. The shapes, which one module serves,
+ * run each loop more often than it has stages. */
+static void without_each(const trial *shape, int nshapes, schedule_params p)
+{
+    ir_module *whole = schedule_lower(shape->kernel, shape->values, shape->align);
+
+    ck_assert_int_eq(schedule_make(whole, 90, p, NULL), TW_OK);
+    ck_assert(!found_out(whole, shape, nshapes));
+    for (int k = 0;; k++) {
+        int n = k;
+        ir_module *m = ir_clone(whole, &schedule_memory);
+        ir_op *op = sync_number(m->kernel->body, &n);
+        if (!op)
+            break;
+        const char *name = op_info((enum ir_opcode)op->code)->name;
+        ir_unlink(op);
+        ck_assert_msg(found_out(m, shape, nshapes), "%s, %d stages: %s number %d is not needed",
+                      shape->values, p.num_stages, name, k);
+    }
+}
+
+START_TEST(gradients)
+{
+    static const trial t = {"tests/data/attention_gradients.tw",
+                            "T=bf16,D=32,BLOCK_M=32,BLOCK_N=64",
+                            9,
+                            {{"q", DT_BF16, 4, {1, 2, 70, 32}, NULL},
+                             {"k", DT_BF16, 4, {1, 2, 90, 32}, NULL},
+                             {"v", DT_BF16, 4, {1, 2, 90, 32}, NULL},
+                             {"g", DT_BF16, 4, {1, 2, 70, 32}, NULL},
+                             {"lse", DT_F32, 3, {1, 2, 70}, NULL},
+                             {"delta", DT_F32, 3, {1, 2, 70}, NULL},
+                             {"dq", DT_F32, 4, {1, 2, 70, 32}, NULL},
+                             {"dk", DT_BF16, 4, {1, 2, 90, 32}, NULL},
+                             {"dv", DT_BF16, 4, {1, 2, 90, 32}, NULL}},
+                            0x1p-6,
+                            16};
+
+    check_all(&t);
+    without_each(&t, 1, (schedule_params){4, 2, 0, 1, 0});
+    without_each(&t, 1, (schedule_params){4, 1, 1, 1, 0});
+}
+END_TEST
+
+START_TEST(no_wait_and_no_barrier_too_many)
+{
+    static const trial plain[] = {ATTENTION("bf16", 32, 64, 155, 32, 16, "false", 0),
+                                  ATTENTION("bf16", 32, 64, 171, 32, 16, "false", 0),
+                                  ATTENTION("bf16", 32, 64, 187, 32, 16, "false", 0)};
+    static const trial causal[] = {ATTENTION("bf16", 32, 128, 160, 64, 16, "true", 0),
+                                   ATTENTION("bf16", 32, 128, 176, 64, 16, "true", 0),
+                                   ATTENTION("bf16", 32, 128, 192, 64, 16, "true", 0)};
+
+    for (int stages = 1; stages <= 3; stages++) {
+        for (int registers = 0; registers < 2; registers++) {
+            without_each(plain, 3, (schedule_params){2, stages, registers, 1, 0});
+            without_each(causal, 3, (schedule_params){4, stages, registers, 1, 0});
+        }
+    }
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        without_each(&trials[i], 1, (schedule_params){4, 2, 0, 1, 0});
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("schedule_run");
+    TCase *c = tcase_create("kernels");
+
+    tcase_add_checked_fixture(c, schedule_setup, schedule_teardown);
+    tcase_add_test(c, gradients);
+    tcase_add_test(c, no_wait_and_no_barrier_too_many);
+    tcase_add_loop_test(c, attention_schedules, 0, 5);
+    tcase_add_loop_test(c, other_schedules, 0, (int)(sizeof trials / sizeof *trials));
+    suite_add_tcase(s, c);
+    return s;
+}
