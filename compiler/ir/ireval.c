@@ -352,7 +352,7 @@ ir_scalar eval_op(enum ir_opcode code, enum dtype from, enum dtype to, const ir_
     if (is_compare(code))
         return (ir_scalar){.i = eval_compare(code, in[0].f, in[1].f)};
     double y = code == OP_FMA ? float_fma(from, in, exact) : eval_float(code, in);
-    if ((code == OP_SIN || code == OP_COS) && from != DT_F64 && fabs(in[0].f) > ANGLE_MAX)
+    if ((code == OP_SIN || code == OP_COS) && fabs(in[0].f) > ANGLE_MAX)
         y = (double)NAN;
     return (ir_scalar){.f = exact ? y : round_result(to, y)};
 }

@@ -59,7 +59,7 @@ static int check_reductions(num_device *d, num_random *r, const num_dtype *k)
     DLTensor tt = num_vector(to, t, &rows), tm = num_vector(k, m, &rows);
     snprintf(
         source, sizeof source,
-        "kernel reduce(x: %s[%d, %d], out s: %s[%d], out t: %s[%d], out m: %s[%d]) grid (1) {\n"
+        "kernel reduced(x: %s[%d, %d], out s: %s[%d], out t: %s[%d], out m: %s[%d]) grid (1) {\n"
         "    let v = load(x[:, :]); store(s[:], sum(v, 0)); store(t[:], sum(v, 1));\n"
         "    store(m[:], max(v, 1) - min(v, 1)); }\n",
         k->name, ROWS, COLUMNS, to->name, COLUMNS, to->name, ROWS, k->name, ROWS);
@@ -196,7 +196,7 @@ START_TEST(long_scans)
     static float x[LENGTH], y[LENGTH];
     static int32_t z[LENGTH];
     static const char text[] =
-        "kernel scan(x: f32[1003], out y: f32[1003], out z: i32[1003]) grid (1) {\n"
+        "kernel scans(x: f32[1003], out y: f32[1003], out z: i32[1003]) grid (1) {\n"
         "    store(y[:], cumsum(load(x[:]), 0)); store(z[:], cumsum(load(x[:]) > 0.0, 0)); }";
     int64_t n = LENGTH;
     double sum = 0.0;

@@ -218,7 +218,7 @@ START_TEST(f32_results_round_once)
     ck_assert_double_eq(float_op(OP_ERF, DT_F32, 0.5, 0, 0), (double)(float)erf(0.5));
     ck_assert_double_eq(float_op(OP_SIN, DT_F32, 0x1p26, 0, 0), (double)(float)sin(0x1p26));
     ck_assert(isnan(float_op(OP_COS, DT_F32, 0x1.000002p26, 0, 0)));
-    ck_assert_double_eq(float_op(OP_COS, DT_F64, 0x1p30, 0, 0), cos(0x1p30));
+    ck_assert(isnan(float_op(OP_COS, DT_F64, 0x1p30, 0, 0)));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* Functions of one f32: the common polynomials, with AVX-512's instructions where it has them. */
+/* Functions of one float: the common polynomials, with AVX-512's instructions where it has them. */
 #include "compiler/target/cpu/cpu_emit.h"
 #include "compiler/target/llvm/llvm_math.h"
 
@@ -26,6 +26,8 @@ LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
 {
     ll_math m = {.cx = e->cx, .fma = e->isa->fma};
 
+    if (ll_scalar_of(LLVMTypeOf(x)) == e->cx->f64)
+        return ll_math64_op(&m, code, x);
     if (e->isa->avx512) {
         m.fraction = avx512_fraction;
         m.scale = avx512_scale;

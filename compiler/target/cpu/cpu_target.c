@@ -16,6 +16,7 @@
 
 typedef struct survey {
     const ir_fn *fn;
+    const cpu_isa *isa;
     diag_list *diags;
     tw_status st;
 } survey;
@@ -23,8 +24,8 @@ typedef struct survey {
 static void refuse(survey *s, const ir_op *op, const char *what, enum dtype t)
 {
     if (s->st == TW_OK)
-        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "the CPU targets have no %s of %s yet",
-                 what, dtype_name(t));
+        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "code path %s has no %s of %s",
+                 s->isa->name, what, dtype_name(t));
     s->st = TW_E_UNSUPPORTED;
 }
 
@@ -35,9 +36,8 @@ static void survey_op(ir_op *op, void *arg)
     if (op->nargs == 0 || op->nres == 0)
         return;
     enum dtype t = (enum dtype)ir_type_of(s->fn, op->args[0]).dtype;
-    bool function = op->code >= OP_EXP && op->code <= OP_ERF;
-    if ((function || op->code == OP_FMA) && t == DT_F64)
-        refuse(s, op, op_info((enum ir_opcode)op->code)->name, t);
+    if (op->code == OP_FMA && t == DT_F64 && !s->isa->fma)
+        refuse(s, op, "fma", t);
     if (op->code == OP_REM && dtype_is_float(t))
         refuse(s, op, "rem", t);
 }
@@ -68,7 +68,7 @@ static tw_status generate(llvm_session *s, void *arg)
 static tw_status run_job(job *j)
 {
     ir_fn *fn = j->in->module->kernel;
-    survey s = {fn, j->in->diags, TW_OK};
+    survey s = {fn, j->isa, j->in->diags, TW_OK};
 
     if (j->in->module->level != 1)
         return error_set(TW_E_UNSUPPORTED,

@@ -15,5 +15,7 @@ typedef struct ll_math {
 
 /* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF. */
 LLVMValueRef ll_math_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
+/* The same of f64, a scalar or a vector; fraction and scale are not used. */
+LLVMValueRef ll_math64_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
 
 #endif
