@@ -13,11 +13,29 @@ typedef struct ref_tensor {
     int64_t stride[4]; /* in elements */
 } ref_tensor;
 
+/* What a variant of attention changes, for row i and column j of head h in member b of the batch, and
+ * what it needs for that. A function that is NULL changes nothing. */
+typedef struct attention_variant {
+    double (*score)(const struct attention_variant *v, double s, int64_t b, int64_t h, int64_t i,
+                    int64_t j);
+    bool (*visible)(const struct attention_variant *v, int64_t b, int64_t i, int64_t j);
+    double (*sink)(const struct attention_variant *v, int64_t h);
+    int64_t columns, offset; /* row i is token i + offset */
+    int64_t window;
+    bool causal;
+    double cap;
+    const int32_t *member; /* [B]: the prefix, the length */
+    const int32_t *token;  /* [B, columns]: the document */
+    const float *head;     /* [H]: slopes, sinks */
+    ref_tensor bias;       /* [B or 1, H or 1, M, N] */
+} attention_variant;
+
 typedef struct attention_problem {
     ref_tensor q, k, v; /* [B, H, M, D], [B, HK, N, D], [B, HK, N, DV] */
     double scale;
     bool causal;
     int64_t offset; /* row i sees columns up to i + offset */
+    const attention_variant *variant; /* or NULL */
 } attention_problem;
 
 /* o: [B, H, M, DV], lse: [B, H, M], the natural logarithm. A row that sees nothing: 0 and -inf. */
@@ -25,6 +43,16 @@ void attention_fwd_ref(const attention_problem *p, double *o, double *lse);
 /* The textbook formula in f32: scores, their softmax, its product with v, summed in order. What an
  * f32 kernel's errors are measured against. */
 void attention_fwd_naive(const attention_problem *p, float *o, float *lse);
+
+/* kernels/variants: the members of attention_variant that each needs are given beside them. */
+extern const attention_variant attention_window_ref;   /* window, offset, causal */
+extern const attention_variant attention_alibi_ref;    /* head, offset */
+extern const attention_variant attention_soft_cap_ref; /* cap */
+extern const attention_variant attention_prefix_ref;   /* member, offset */
+extern const attention_variant attention_document_ref; /* token, columns, offset */
+extern const attention_variant attention_padded_ref;   /* member */
+extern const attention_variant attention_sink_ref;     /* head */
+extern const attention_variant attention_bias_ref;     /* bias */
 
 /* c: [M, N] */
 void matmul_ref(const ref_tensor *a, const ref_tensor *b, double *c);

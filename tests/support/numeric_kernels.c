@@ -110,7 +110,7 @@ void attention_free(attention_tensors *t)
 
 void attention_launch(num_subject *s, const attention_case *c, attention_tensors *t)
 {
-    tw_arg args[8];
+    tw_arg args[10];
     size_t n = 0;
 
     num_protect(&t->q);
@@ -126,6 +126,8 @@ void attention_launch(num_subject *s, const attention_case *c, attention_tensors
         args[n++] = TW_F32("scale", (double)(float)c->scale);
     if (c->has_offset)
         args[n++] = TW_INT("offset", c->offset);
+    for (size_t i = 0; c->extra && i < c->extra->nargs; i++)
+        args[n++] = c->extra->args[i];
     launch(s, args, n, c->config);
 }
 
@@ -179,7 +181,8 @@ static attention_problem problem_of(const attention_case *c, const attention_inp
                                .v = ref_of(&in->v),
                                .scale = scale,
                                .causal = c->causal,
-                               .offset = c->has_offset ? c->offset : c->N - c->M};
+                               .offset = c->has_offset ? c->offset : c->N - c->M,
+                               .variant = c->extra ? c->extra->variant : NULL};
 }
 
 static double largest(const num_tensor *t)
@@ -210,7 +213,7 @@ static void attention_tolerances(const attention_case *c, const attention_tensor
     narrow_tolerance(c, t, &part, &rest);
     for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++) {
         double size = scale * row_length(&t->q, i) * longest_key;
-        double score = (sqrt((double)c->D) + 4.0) * size;
+        double score = (sqrt((double)c->D) + 4.0) * size + (c->extra ? c->extra->size : 0.0);
 
         lse[i] = 2.0 * ulp * (score + sum + fabs(lse[i]));
         for (int64_t d = 0; d < c->DV; d++)

@@ -13,6 +13,14 @@
  * and vector_add is exact. Of 16 bits, the rounding of the result comes on top. */
 #include "tests/support/numeric_case.h"
 
+/* A variant of attention: what its reference and its launch need beyond the case. */
+typedef struct attention_extra {
+    struct attention_variant *variant; /* kernel_refs.h */
+    tw_arg args[2];
+    size_t nargs;
+    double size; /* how much it may change a score: as much larger is a score's error */
+} attention_extra;
+
 typedef struct attention_case {
     int64_t B, H, HK, M, N, D, DV;
     bool causal, has_offset;
@@ -22,6 +30,7 @@ typedef struct attention_case {
     enum num_layout q, k, v, o;
     const char *config; /* NULL: the default */
     const char *type;   /* NULL: the subject's */
+    const attention_extra *extra; /* or NULL */
 } attention_case;
 
 static inline attention_case attention_sizes(int64_t b, int64_t h, int64_t hk, int64_t m, int64_t n,
