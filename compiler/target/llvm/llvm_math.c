@@ -197,31 +197,32 @@ static LLVMValueRef odd_series(const ll_math *e, LLVMValueRef x, const double *c
     return fma_or_not(e, x, polynomial(e, mul(e, x, x), c, n), x);
 }
 
-/* small where |x| < bound, else large with x's sign; NaN takes large, which keeps it. */
+/* small where |x| < bound, else large with x's sign; NaN takes small, which keeps it. */
 static LLVMValueRef by_size(const ll_math *e, LLVMValueRef x, double bound, LLVMValueRef small,
                             LLVMValueRef large)
 {
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef below = LLVMBuildFCmp(e->cx->b, LLVMRealOLT, size, number(x, bound), "");
+    LLVMValueRef beyond = LLVMBuildFCmp(e->cx->b, LLVMRealOGE, size, number(x, bound), "");
 
-    return ll_select(e->cx, below, small, ll_binary(e->cx, "llvm.copysign", large, x));
+    return ll_select(e->cx, beyond, ll_binary(e->cx, "llvm.copysign", large, x), small);
 }
 
-/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say. */
+/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say; beyond, it forgives what e^2x is off
+ * by: 2^(x 2 log2 e) will do. */
 static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
 {
-    static const double c[] = {0.0,
-                               -0.333333308027,
+    static const double c[] = {-0.333333308027,
                                0.133332060086,
                                -0.0539467630757,
                                0.021700703272,
                                -0.00817739832516,
                                0.00214296190209};
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef t = exp_f32(e, add(e, size, size));
+    LLVMValueRef t = exp2_f32(e, mul(e, size, number(x, 2.88539008177792681)));
+    LLVMValueRef square = mul(e, x, x), rest = mul(e, square, polynomial(e, square, c, COUNT(c)));
 
     t = LLVMBuildFDiv(e->cx->b, number(x, 2.0), add(e, t, number(x, 1.0)), "");
-    return by_size(e, x, 0.625, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
+    return by_size(e, x, 0.625, fma_or_not(e, x, rest, x), sub(e, number(x, 1.0), t));
 }
 
 /* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */
