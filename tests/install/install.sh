@@ -16,6 +16,7 @@ expect 0 "" cmake --install "$TW_BUILD" --prefix "$prefix"
 libraries=$(dirname "$(find "$prefix" -name libtilewright.a)")
 for file in bin/tilewright include/tilewright.h include/tilewright_ir.h include/dlpack.h \
     share/tilewright/kernels/attention_fwd.tw share/tilewright/seeds.txt share/man/man1/tilewright.1 \
+    share/tilewright/kernels/variants/attention_padded.tw \
     share/bash-completion/completions/tilewright share/zsh/site-functions/_tilewright \
     share/fish/vendor_completions.d/tilewright.fish; do
     [ -s "$prefix/$file" ] || complain "$file is not installed"
