@@ -7,8 +7,8 @@
  * unlinked, not freed. There are no use lists: kernels are a few hundred ops, and the walks in
  * iredit.h are linear.
  *
- * Level 1 has no layouts. Level 2 adds layouts (ir_type.layout indexes fn->layouts), buffers, async
- * ops and role regions as further rows of ops.def and kinds of ir_type: no structure here changes.
+ * Level 1 has no layouts. Level 2 has layouts (ir_type.layout indexes fn->layouts), buffers, async
+ * ops and roles as further rows of ops.def (trait SCHED) and kinds of ir_type.
  */
 #include "compiler/base/diag.h"
 #include "compiler/base/hash.h"

@@ -50,7 +50,6 @@ bool sched_type_fits(const ir_fn *fn, ir_type ty, int warps, const char **why)
     case TYPE_MBAR:
         return true;
     case TYPE_NONE:
-    case TYPE_TOKEN:
         break;
     }
     return false;

@@ -153,9 +153,6 @@ void type_print(strbuf *b, ir_type t)
     case TYPE_MBAR:
         sb_str(b, "mbar");
         break;
-    case TYPE_TOKEN:
-        sb_str(b, "token");
-        break;
     }
 }
 

@@ -9,7 +9,6 @@
  *   VIEW      view<f32, 4>                  a strided tensor in device memory, rank 1 to 8
  *   BUFFER    buf<f32, [2, 64, 64]> #sw     level 2: shared memory, outermost extent = stages
  *   MBAR      mbar                          level 2: an mbarrier
- *   TOKEN     token                         level 2: an async operation that a wait retires
  */
 #include "compiler/base/strbuf.h"
 #include <stdbool.h>
@@ -39,7 +38,7 @@ enum dtype dtype_accumulator(enum dtype t);
 /* What a sum of t gives: i1 and integers narrower than 32 bits widen to i32 or u32. */
 enum dtype dtype_sum(enum dtype t);
 
-enum type_kind { TYPE_NONE, TYPE_SCALAR, TYPE_TILE, TYPE_VIEW, TYPE_BUFFER, TYPE_MBAR, TYPE_TOKEN };
+enum type_kind { TYPE_NONE, TYPE_SCALAR, TYPE_TILE, TYPE_VIEW, TYPE_BUFFER, TYPE_MBAR };
 
 #define TILE_MAX_RANK 4
 #define VIEW_MAX_RANK 8

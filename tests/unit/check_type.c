@@ -51,7 +51,6 @@ START_TEST(types_print_as_written)
     ck_assert_str_eq(type_text(&a, type_view(DT_F16, 4)), "view<f16, 4>");
     ck_assert_str_eq(type_text(&a, buffer), "buf<f32, [2, 64, 64]>");
     ck_assert_str_eq(type_text(&a, (ir_type){.kind = TYPE_MBAR}), "mbar");
-    ck_assert_str_eq(type_text(&a, (ir_type){.kind = TYPE_TOKEN}), "token");
     ck_assert_str_eq(type_text(&a, (ir_type){0}), "none");
 }
 END_TEST
