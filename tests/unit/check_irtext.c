@@ -136,7 +136,9 @@ static int check_golden(const char *path)
     if (arrow)
         *arrow = '\0';
     check_round_trip(path, text);
-    if (arrow && (strncmp(arrow + 6, "kernel ", 7) == 0 || strncmp(arrow + 6, "level ", 6) == 0))
+    /* Below the arrow of a .tir file level 2 may be what a partial pass of a schedule leaves. */
+    bool scheduled = strstr(path, ".sched") && arrow && strncmp(arrow + 6, "level ", 6) == 0;
+    if (scheduled || (arrow && strncmp(arrow + 6, "kernel ", 7) == 0))
         check_round_trip(path, arrow + 6);
     return 1;
 }
