@@ -63,7 +63,8 @@ LOG = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p)
 class Config(Sized):
     _fields_ = [("size", C.c_size_t), ("store_path", C.c_char_p), ("tune", C.c_int),
                 ("tune_budget_s", C.c_double), ("threads", C.c_int), ("log", LOG),
-                ("log_user", C.c_void_p), ("log_level", C.c_int), ("checked", C.c_bool)]
+                ("log_user", C.c_void_p), ("log_level", C.c_int), ("checked", C.c_bool),
+                ("seeds_path", C.c_char_p)]
 
 
 class DeviceInfo(Sized):

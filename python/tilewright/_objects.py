@@ -28,24 +28,43 @@ class Outputs(dict):
 
 
 class _Handle:
-    """Owns an object of the library and what it depends on."""
+    """Owns an object of the library and what it depends on.
+
+    Python may collect several at once, and finalize them in any order: one that others still depend on
+    is given back by the last of those.
+    """
 
     def __init__(self, destroy, *keeps):
         self._as_parameter_ = C.c_void_p()
-        self._destroy, self._keeps = destroy, keeps
+        self._destroy, self._keeps = destroy, ()
+        self._users, self._dropped = 0, False
+        for handle in keeps:
+            self._keep(handle)
+
+    def _keep(self, handle):
+        handle._users += 1
+        self._keeps += (handle,)
 
     @property
     def _out(self):
         return C.byref(self._as_parameter_)
 
     def close(self):
-        """Gives the object back; closing twice does nothing."""
+        """Gives the object back; if others depend on it, with the last of them. Twice does nothing."""
+        self._dropped = True
+        if self._users:
+            return
         if self._as_parameter_.value:
             self._destroy(self._as_parameter_)
             self._as_parameter_ = C.c_void_p()
+        keeps, self._keeps = self._keeps, ()
+        for handle in keeps:
+            handle._users -= 1
+            if handle._dropped and not handle._users:
+                handle.close()
 
     def __del__(self):
-        if hasattr(self, "_as_parameter_"):
+        if hasattr(self, "_users"):
             self.close()
 
 
@@ -234,7 +253,8 @@ class Bound(_Handle):
         super().__init__(lib.tw_bound_destroy, kernel)
         call = _Call(kernel, arguments, device, None)
         options = _abi.LaunchOptions(config=config.encode() if config else None)
-        self._keeps += (call.device,)
+        self._device = call.device
+        self._keep(call.device)
         self._order = [p.name for p in kernel.parameters if p.kind in ("tensor", "scalar")]
         self._kernel = kernel
         check(lib.tw_kernel_specialize(kernel, call.device, call.args, len(call.args),
@@ -245,7 +265,7 @@ class Bound(_Handle):
         if arguments:
             raise TypeError(f"'{next(iter(arguments))}' is not a tensor or scalar of "
                             f"{self._kernel.name}; those are {', '.join(self._order)}")
-        call = _Call(self._kernel, ordered, self._keeps[1], stream, allocate=False)
+        call = _Call(self._kernel, ordered, self._device, stream, allocate=False)
         check(lib.tw_bound_launch(self, call.stream, call.args, len(call.args)))
 
 

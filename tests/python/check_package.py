@@ -3,6 +3,7 @@ import ctypes
 import gc
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -233,6 +234,35 @@ grid (1)
             self.scale(x=x.astype("c8"))
         with self.assertRaisesRegex(AttributeError, "no output 'o'; it has y"):
             self.scale(x=x).o
+
+
+class Ends(unittest.TestCase):
+    # A function's module is a cycle: what its names hold is collected at the end, in any order.
+    PROGRAM = f"""
+import sys
+import numpy as np
+import tilewright as tw
+cx = tw.Context()
+device = cx.device("cpu:2")
+kernel = cx.load_text('''{SCALE}''')
+x = np.ones((4, 64), "f4")
+bound = [kernel.bind(dict(x=x, y=np.empty_like(x)), device=device, config=f"BLOCK={{b}}") for b in (32, 64)]
+def use(): return cx, device, kernel, bound
+bound[0](x=x, y=np.empty_like(x))
+kernel(x=x)
+"""
+
+    def test_whatever_is_collected_first(self):
+        subprocess.run([sys.executable, "-c", self.PROGRAM], check=True)
+
+    def test_in_a_cycle(self):
+        cx = tw.Context()
+        device, kernel = cx.device("cpu"), cx.load_text(SCALE)
+        x = random(4, 64)
+        ring = [cx, device, kernel, kernel.bind(dict(x=x, y=np.empty_like(x)), device=device)]
+        ring.append(ring)
+        del cx, device, kernel, ring
+        gc.collect()
 
 
 if __name__ == "__main__":
