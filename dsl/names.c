@@ -186,8 +186,7 @@ static void check_access(resolver *r, const expr *call, int id)
 {
     const expr *place = call->list.n ? call->list.at[0] : NULL;
 
-    if (id < BUILTIN_LOAD || id > BUILTIN_ATOMIC_CAS || /* loads, stores and atomics */
-        !place || place->kind != EXPR_INDEX)
+    if (id < BUILTIN_LOAD || id > BUILTIN_ATOMIC_CAS || !place || place->kind != EXPR_INDEX)
         return;
     const decl *d = place->a->kind == EXPR_NAME ? place->a->decl : NULL;
     if (d && d->kind == DECL_TENSOR)
