@@ -13,7 +13,8 @@ int access_piece(const schedule *s, const ir_fn *fn, const ir_op *op, ir_type ti
         ir_type_of(fn, op->args[n]).kind != TYPE_SCALAR)
         return 0;
     const ir_param *p = &fn->params.at[view->index];
-    int64_t step = (s->facts ? facts_divisor(s->facts, op->args[n]) : 1) * element;
+    int64_t divisor = s->facts ? facts_divisor(s->facts, op->args[n]) : 1;
+    int64_t step = (divisor < WIDEST ? divisor : WIDEST) * element; /* that of 0 is 2^62 */
     int64_t row = (int64_t)tile.shape[tile.rank - 1] * element;
     if (!p->unit_inner)
         return 0;
