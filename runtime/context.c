@@ -150,16 +150,13 @@ static tw_status read_checked(tw_config *cfg)
     return TW_OK;
 }
 
-tw_status tw_config_from_env(tw_config *cfg)
+static tw_status read_environment(tw_config *cfg)
 {
     static _Thread_local char path[4096], seeds[4096];
     const char *tune = set_or_null("TILEWRIGHT_TUNE"), *budget = set_or_null("TILEWRIGHT_BUDGET");
     const char *seeds_path = set_or_null("TILEWRIGHT_SEEDS");
     ir_scalar seconds = {.f = 0.0};
 
-    error_clear();
-    if (!cfg || cfg->size < sizeof *cfg)
-        return error_set(TW_E_ARG, "tw_config_from_env: start from TW_CONFIG_INIT");
     if (tune && strcmp(tune, "never") != 0 && strcmp(tune, "on-miss") != 0)
         return error_set(TW_E_ARG, "TILEWRIGHT_TUNE is '%.40s', neither never nor on-miss", tune);
     if (budget) {
@@ -178,5 +175,20 @@ tw_status tw_config_from_env(tw_config *cfg)
         cfg->tune = strcmp(tune, "never") == 0 ? TW_TUNE_NEVER : TW_TUNE_ON_MISS;
     if (budget)
         cfg->tune_budget_s = seconds.f;
+    return TW_OK;
+}
+
+/* A caller built against an older header has a shorter struct, and gets what it knows. */
+tw_status tw_config_from_env(tw_config *cfg)
+{
+    tw_config whole = TW_CONFIG_INIT;
+
+    error_clear();
+    if (!cfg || cfg->size < offsetof(tw_config, tune) || cfg->size > 4096)
+        return error_set(TW_E_ARG, "tw_config_from_env: start from TW_CONFIG_INIT");
+    const size_t size = cfg->size, shared = size < sizeof whole ? size : sizeof whole;
+    memcpy(&whole, cfg, shared);
+    TRY(read_environment(&whole));
+    memcpy(cfg, &whole, shared);
     return TW_OK;
 }

@@ -439,6 +439,16 @@ START_TEST(configuration_from_the_environment)
     OK(tw_config_from_env(&cfg));
     ck_assert_ptr_null(cfg.store_path);
     FAILS(tw_config_from_env(NULL), TW_E_ARG, "TW_CONFIG_INIT");
+    setenv("TILEWRIGHT_SEEDS", "/my/seeds.txt", 1);
+    cfg.size = offsetof(tw_config, seeds_path); /* of a program built before there were any */
+    OK(tw_config_from_env(&cfg));
+    ck_assert_ptr_null(cfg.seeds_path);
+    cfg.size = sizeof cfg;
+    OK(tw_config_from_env(&cfg));
+    ck_assert_str_eq(cfg.seeds_path, "/my/seeds.txt");
+    unsetenv("TILEWRIGHT_SEEDS");
+    cfg.size = 0;
+    FAILS(tw_config_from_env(&cfg), TW_E_ARG, "TW_CONFIG_INIT");
 }
 END_TEST
 
