@@ -4,11 +4,11 @@
  * 8 of matrix l / 8 is. With the lane patterns below its words are, two by two, what mma.sync takes
  * in adjacent registers: row l % 16, chunk l / 16 the left factor; the right one by .trans from [K,
  * N] row l % 8 + 8 (l / 16), chunk l / 8 % 2 the right factor from [N, K]; the left one by .trans
- * k goes by 16, or 8 at the end of an odd number of eights. */
+ * k goes by 16, of tf32 by 8. */
 #include "compiler/base/check.h"
 #include "compiler/target/nvptx/nvptx_emit.h"
 
-enum { M_STEP = 16, N_STEP = 8, K_STEP = 16, SPACE_SHARED = 3 };
+enum { M_STEP = 16, N_STEP = 8, FACTORS = 6, SPACE_SHARED = 3 };
 
 typedef struct factor {
     bool in_registers;
@@ -66,55 +66,47 @@ static void set_lanes(factor *f, const layout_map *acc, int outer)
     add_warps(&f->lanes, acc, outer);
 }
 
+/* 4 matrices, or 2. */
 static void load_matrices(nv_emit *e, const factor *f, const int32_t *at, int count,
                           LLVMValueRef *word)
 {
-    static const char *const name[2][3] = {{"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.b16",
-                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16",
+    static const char *const name[2][2] = {{"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16",
                                             "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16"},
-                                           {"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.trans.b16",
-                                            "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16",
+                                           {"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16",
                                             "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"}};
     LLVMValueRef p = nv_shared_pointer(e, &f->slot, &f->lanes, at);
     LLVMTypeRef type = LLVMPointerTypeInContext(e->cx->context, SPACE_SHARED);
-    LLVMValueRef v = ll_call(e->cx, name[f->trans][count / 2], &type, 1, &p, 1);
+    LLVMValueRef v = ll_call(e->cx, name[f->trans][count == 4], &type, 1, &p, 1);
 
     for (int i = 0; i < count; i++)
-        word[i] = count == 1 ? v : LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
+        word[i] = LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
 }
 
 /* ---- 16-bit floats --------------------------------------------------------------------------- */
 
-/* Words of A for rows 16 m.. and k from 8 k.. on: 4, or 2 when one eight is left. */
-static void left_words(nv_emit *e, const product *p, int m, int k, int eights, LLVMValueRef *word)
+/* Words of A for rows 16 m.. and k from 8 k.. on. */
+static void left_words(nv_emit *e, const product *p, int m, int k, LLVMValueRef *word)
 {
     const int32_t at[] = {m * M_STEP, k * 8};
 
-    if (p->a.in_registers) {
-        for (int i = 0; i < 2 * eights; i++)
-            word[i] = nv_at(e, p->a.v)->at[2 * (m * p->k + k) + i];
+    if (!p->a.in_registers) {
+        load_matrices(e, &p->a, at, 4, word);
         return;
     }
-    load_matrices(e, &p->a, at, 2 * eights, word);
+    for (int i = 0; i < 4; i++)
+        word[i] = nv_at(e, p->a.v)->at[2 * (m * p->k + k) + i];
 }
 
-/* Words of B for all columns: 2 a piece of 8 columns, or 1. */
-static void right_words(nv_emit *e, const product *p, int k, int eights, LLVMValueRef (*word)[2])
+/* Words of B for all columns: 2 a piece of 8 columns; two pieces at a time. */
+static void right_words(nv_emit *e, const product *p, int k, LLVMValueRef (*word)[2])
 {
     for (int n = 0; n < p->n; n += 2) {
         const int32_t at[] = {k * 8, n * N_STEP};
-        int pieces = n + 1 < p->n ? 2 : 1;
+        int count = n + 1 < p->n ? 4 : 2;
         LLVMValueRef got[4];
-        if (eights == 2) {
-            load_matrices(e, &p->b, at, 2 * pieces, got);
-            for (int i = 0; i < 2 * pieces; i++)
-                word[n + i / 2][i % 2] = got[i];
-            continue;
-        }
-        for (int i = 0; i < pieces; i++) {
-            const int32_t one[] = {k * 8, (n + i) * N_STEP};
-            load_matrices(e, &p->b, one, 1, word[n + i]);
-        }
+        load_matrices(e, &p->b, at, count, got);
+        for (int i = 0; i < count; i++)
+            word[n + i / 2][i % 2] = got[i];
     }
 }
 
@@ -125,39 +117,35 @@ static LLVMValueRef as_operand(nv_emit *e, const product *p, LLVMValueRef word)
     return p->t == DT_F16 ? LLVMBuildBitCast(e->cx->b, word, pair, "") : word;
 }
 
-static void multiply(nv_emit *e, const char *name, LLVMValueRef *factors, int n, LLVMValueRef *acc)
+static void multiply(nv_emit *e, const char *name, LLVMValueRef *factors, LLVMValueRef *acc)
 {
-    LLVMValueRef args[10];
+    LLVMValueRef args[FACTORS + 4];
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < FACTORS; i++)
         args[i] = factors[i];
     for (int i = 0; i < 4; i++)
-        args[n + i] = acc[i];
-    LLVMValueRef v = ll_call(e->cx, name, NULL, 0, args, n + 4);
+        args[FACTORS + i] = acc[i];
+    LLVMValueRef v = ll_call(e->cx, name, NULL, 0, args, FACTORS + 4);
     for (int i = 0; i < 4; i++)
         acc[i] = LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
 }
 
-static void half_step(nv_emit *e, product *p, int k, int eights)
+static void half_step(nv_emit *e, product *p, int k)
 {
-    static const char *const name[2][2] = {
-        {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"},
-        {"llvm.nvvm.mma.m16n8k8.row.col.bf16", "llvm.nvvm.mma.m16n8k16.row.col.bf16"}};
+    const char *name = p->t == DT_BF16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+                                       : "llvm.nvvm.mma.m16n8k16.row.col.f32.f32";
     LLVMValueRef(*left)[4] = arena_alloc(e->a, sizeof *left * (size_t)p->m);
     LLVMValueRef(*right)[2] = arena_alloc(e->a, sizeof *right * (size_t)p->n);
 
     for (int m = 0; m < p->m; m++)
-        left_words(e, p, m, k, eights, left[m]);
-    right_words(e, p, k, eights, right);
+        left_words(e, p, m, k, left[m]);
+    right_words(e, p, k, right);
     for (int n = 0; n < p->n; n++) {
         for (int m = 0; m < p->m; m++) {
-            LLVMValueRef f[6];
-            for (int i = 0; i < 2 * eights; i++)
-                f[i] = as_operand(e, p, left[m][i]);
-            for (int i = 0; i < eights; i++)
-                f[2 * eights + i] = as_operand(e, p, right[n][i]);
-            multiply(e, name[p->t == DT_BF16][eights - 1], f, 3 * eights,
-                     &p->acc[4 * (m * p->n + n)]);
+            LLVMValueRef f[FACTORS];
+            for (int i = 0; i < FACTORS; i++)
+                f[i] = as_operand(e, p, i < 4 ? left[m][i] : right[n][i - 4]);
+            multiply(e, name, f, &p->acc[4 * (m * p->n + n)]);
         }
     }
 }
@@ -206,7 +194,7 @@ static void tf32_step(nv_emit *e, product *p, int k)
             right[i] = one_float(e, &p->b, 8 * k + i, n * N_STEP);
         for (int m = 0; m < p->m; m++) {
             LLVMValueRef f[] = {left[m][0], left[m][1], left[m][2], left[m][3], right[0], right[1]};
-            multiply(e, "llvm.nvvm.mma.m16n8k8.row.col.tf32", f, 6, &p->acc[4 * (m * p->n + n)]);
+            multiply(e, "llvm.nvvm.mma.m16n8k8.row.col.tf32", f, &p->acc[4 * (m * p->n + n)]);
         }
     }
 }
@@ -248,5 +236,5 @@ void nv_mma(nv_emit *e, const ir_op *op)
     for (int k = 0; tf32 && k < p.k; k++)
         tf32_step(e, &p, k);
     for (int k = 0; !tf32 && k < p.k; k += 2)
-        half_step(e, &p, k, k + 1 < p.k ? 2 : 1);
+        half_step(e, &p, k);
 }
