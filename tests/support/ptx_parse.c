@@ -230,7 +230,7 @@ static ptx_instr *new_instr(ptx_program *p)
 /* label of instruction k's target, kept until all are known */
 typedef struct jump {
     int instr, arg;
-    char label[48];
+    char label[64];
 } jump;
 static jump jumps[8192];
 static int njumps;
@@ -238,7 +238,7 @@ static int njumps;
 static void instruction(parser *r, const char *s)
 {
     ptx_instr *i = new_instr(r->p);
-    char word[72], label[48] = "";
+    char word[72], label[64] = "";
 
     i->line = r->line;
     if (*s == '@') {
