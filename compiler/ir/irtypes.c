@@ -74,7 +74,7 @@ static bool arange(const typing *t)
 
     if (!typing_tile_in_limits(t->want) || t->want.rank != 1 || t->want.dtype != DT_I32)
         return refuse(t, "arange gives i32[n]");
-    if (start < INT32_MIN || start + t->want.shape[0] - 1 > INT32_MAX)
+    if (start < INT32_MIN || start > (int64_t)INT32_MAX + 1 - t->want.shape[0])
         return refuse(t, "the values of arange fit i32");
     return give(t, t->want);
 }
