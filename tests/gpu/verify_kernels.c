@@ -90,9 +90,12 @@ END_TEST
 /* bf16 alone, and a fifth of the cases: schedules and dtypes meet in few places. */
 START_TEST(attention_with_schedules)
 {
-    int row = _i % 8, schedule = 1 + _i / 8;
+    int row = _i % 8, at = 1 + _i / 8;
+    const char *schedule = schedules[at];
 
-    run_table(&attention_rows[row], schedules[schedule], 5);
+    if (at == 3 && attention_rows[row].cases == attention_wide_heads) /* or memory is too small */
+        schedule = "BLOCK_N=32,num_warps=4,num_stages=3,operand_registers=1";
+    run_table(&attention_rows[row], schedule, 5);
 }
 END_TEST
 

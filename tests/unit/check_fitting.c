@@ -1,4 +1,5 @@
-/* A kernel whose first configuration is above a limit runs, and is tuned, from the first one below. */
+/* A kernel whose first configuration is above a limit runs, and is tuned, from the first one below.
+ */
 #include "tilewright.h"
 #include <check.h>
 #include <stdio.h>
@@ -20,14 +21,16 @@ static tw_arg args[2];
 static void setup(void)
 {
     char *text = malloc(ROOM);
-    size_t n = (size_t)snprintf(text, ROOM, "kernel k(x: f32[M, N], out y: f32[N, M])\n"
-                                            "tune MANY in {2, 1, 0} with MANY != 1\n"
-                                            "grid (1) {\nif (MANY == 2) {\n");
+    size_t n = (size_t)snprintf(text, ROOM,
+                                "kernel k(x: f32[M, N], out y: f32[N, M])\n"
+                                "tune MANY in {2, 1, 0} with MANY != 1\n"
+                                "grid (1) {\nif (MANY == 2) {\n");
 
     for (int i = 0; i < 900; i++)
         n += (size_t)snprintf(text + n, ROOM - n,
                               "store(y[%d :+ 64, 0 :+ 64], trans(load(x[0 :+ 64, 0 :+ 64])) + "
-                              "%d.5);\n", i, i);
+                              "%d.5);\n",
+                              i, i);
     n += (size_t)snprintf(text + n, ROOM - n,
                           "}\nstore(y[0 :+ 64, 0 :+ 64], trans(load(x[0 :+ 64, 0 :+ 64])));\n}\n");
     ck_assert_uint_lt(n, ROOM);
