@@ -116,7 +116,8 @@ static void put_in(buffer *b, size_t from, size_t old, const uint8_t *with, size
     if (b->n - old + n > MAX_BYTES)
         return;
     memmove(b->at + from + n, b->at + from + old, b->n - from - old);
-    memcpy(b->at + from, with, n);
+    if (n) /* with may be NULL then */
+        memcpy(b->at + from, with, n);
     b->n += n - old;
 }
 
