@@ -464,12 +464,15 @@ static void pipe_block(piping *p, ir_block *blk)
     }
 }
 
-/* Is there a wait for all copies behind this one, on the way to op? */
+/* Is there a commit and then a wait for all copies behind this wait, on the way to op? */
 static bool waits_before(const ir_op *op, const ir_op *wait)
 {
+    bool waits = false;
+
     for (;;) {
         for (const ir_op *at = op->prev; at && at != wait; at = at->prev) {
-            if (at->code == OP_COPY_WAIT && at->attr[0].i == 0)
+            waits |= at->code == OP_COPY_WAIT && at->attr[0].i == 0;
+            if (waits && at->code == OP_COPY_COMMIT)
                 return true;
         }
         if (op->parent == wait->parent)
@@ -501,19 +504,23 @@ static void check_waits(ir_op *op, void *arg)
     }
 }
 
-/* A wait for a copy after which all who read it wait again only holds up what stands between. */
+/* A wait for a copy after which all who read it wait again only holds up what stands between; then
+ * the copy may belong to the next group as well. From the end, so that the next group is one that
+ * stays. */
 static void drop_early_waits(const ir_fn *fn, ir_block *blk)
 {
-    for IR_EACH_OP(op, blk) {
-        for (int i = 0; i < op->nregions; i++)
+    for (ir_op *op = blk->last; op; op = op->prev) {
+        for (int i = op->nregions; i-- > 0;)
             drop_early_waits(fn, op->regions[i]);
         if (op->code != OP_COPY_ASYNC || op->next->code != OP_COPY_COMMIT ||
             op->next->next->code != OP_COPY_WAIT)
             continue;
         waits_check c = {fn, op->args[op->nargs - 1], op->next->next, true};
         ir_walk(fn->body, check_waits, &c);
-        if (c.all)
+        if (c.all) {
             ir_unlink(op->next->next);
+            ir_unlink(op->next);
+        }
     }
 }
 

@@ -6,10 +6,10 @@
  *
  * Two accesses to the same bytes (of shared memory at its planned offset, or of a tensor that the
  * kernel writes), one of which writes, need a barrier between them, unless every thread touches
- * only what it touched itself; barrier.warp does when every warp does. Walks in text order with the
- * set of accesses since the last barrier; loops are walked until the set at their top no longer
- * grows. A barrier stands right before the access that needs it; in front of the outermost loop
- * when what it waits for was before the loop.
+ * only what it touched itself; barrier.warp does when every warp does (an mma reads, on its left,
+ * the rows of the warp alone). Walks in text order with the set of accesses since the last barrier;
+ * loops are walked until the set at their top no longer grows. A barrier stands right before the
+ * access that needs it; in front of the outermost loop when what it waits for was before the loop.
  *
  * needs: offsets. Between accesses to a ring (a buffer with several slots) pass_pipeline_loops has
  * put what is needed. Asynchronous copies are writes of the whole block, from the wait for them on;
@@ -135,11 +135,27 @@ static bool same_place(const placing *p, const shared_access *x, const shared_ac
     return true;
 }
 
+/* Which threads hold what of the tile that x moves; false when it is none of theirs. */
+static bool map_of(const placing *p, const shared_access *x, layout_map *map)
+{
+    ir_type t = ir_type_of(p->fn, x->tile);
+    ir_layout factor;
+    const char *why;
+
+    if (!x->left)
+        return layout_map_of(p->fn, t, p->fn->warps, map, &why);
+    ir_type slot = ir_type_of(p->fn, x->slot);
+    factor = *p->fn->layouts.at[t.layout];
+    factor.kind = LAYOUT_MMA_A;
+    for (int d = 0; d < t.rank; d++)
+        t.shape[d] = slot.shape[1 + d];
+    return layout_map_with(p->fn, t, &factor, p->fn->warps, map, &why);
+}
+
 /* What stands between x and, later, y at the same bytes. */
 static enum need need_between(const placing *p, const shared_access *x, const shared_access *y)
 {
     layout_map from, to;
-    const char *why;
 
     if (!((x->kind | y->kind) & ACCESS_WRITE) || !overlap(p, x, y))
         return NEED_NOTHING;
@@ -148,11 +164,11 @@ static enum need need_between(const placing *p, const shared_access *x, const sh
     ir_type a = ir_type_of(p->fn, x->tile), b = ir_type_of(p->fn, y->tile);
     if (a.kind != TYPE_TILE || b.kind != TYPE_TILE) /* one thread writes a scalar, all read it */
         return x->kind == ACCESS_WRITE && y->kind == ACCESS_WRITE ? NEED_NOTHING : NEED_BLOCK;
-    if (!layout_map_of(p->fn, a, p->fn->warps, &from, &why) ||
-        !layout_map_of(p->fn, b, p->fn->warps, &to, &why) || has_copies(&from, PLACE_WARP) ||
+    if (!map_of(p, x, &from) || !map_of(p, y, &to) || has_copies(&from, PLACE_WARP) ||
         !layout_same_warps(&from, &to))
         return NEED_BLOCK;
-    bool alone = !has_copies(&from, PLACE_LANE) && layout_same_threads(&from, &to, NULL);
+    bool alone = !x->left && !y->left && !has_copies(&from, PLACE_LANE) &&
+                 layout_same_threads(&from, &to, NULL);
     return alone ? NEED_NOTHING : NEED_WARP;
 }
 

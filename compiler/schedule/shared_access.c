@@ -29,6 +29,17 @@ static void add_slot(shared_accesses *s, ir_op *op, ir_val slot, ir_val tile, un
                                .kind = kind});
 }
 
+static void add_factors(shared_accesses *s, ir_op *op)
+{
+    for (int i = 0; i < 2; i++) {
+        ir_val v = op->args[i];
+        bool left = op->code == OP_MMA && i == 0;
+        if (ir_type_of(s->fn, v).kind == TYPE_BUFFER)
+            add(s, op, (shared_access){.alloc = alloc_of(s->fn, v), .slot = v, .left = left,
+                                       .tile = left ? op->res : 0, .kind = ACCESS_READ});
+    }
+}
+
 /* Of tensors that some program may write. */
 static void add_tensor(shared_accesses *s, ir_op *op, ir_val tile, unsigned kind)
 {
@@ -59,10 +70,7 @@ static void find(ir_op *op, void *arg)
         break;
     case OP_MMA:
     case OP_DOT:
-        for (int i = 0; i < 2; i++) {
-            if (ir_type_of(s->fn, op->args[i]).kind == TYPE_BUFFER)
-                add_slot(s, op, op->args[i], 0, ACCESS_READ);
-        }
+        add_factors(s, op);
         break;
     case OP_LOAD:
         add_tensor(s, op, op->res, ACCESS_READ);

@@ -11,6 +11,7 @@ typedef struct shared_access {
     ir_val view;      /* the tensor */
     ir_val slot;      /* the operand that names the slot */
     ir_val tile;      /* what is written or read, as a value; 0: no tile of threads' own */
+    bool left;        /* of an mma, whose result is `tile`: a warp reads the rows it has of that */
     unsigned kind;    /* enum access_kind, or-ed */
 } shared_access;
 

@@ -75,6 +75,7 @@ static int forms_of(const ir_op *op)
         return 2;
     case OP_BARRIER:
     case OP_BARRIER_WARP:
+    case OP_COPY_COMMIT:
     case OP_MBAR_WAIT:
     case OP_MBAR_ARRIVE:
     case OP_MBAR_EXPECT:
@@ -117,19 +118,25 @@ static bool is_found(sched_rig *r, const ir_module *m)
     return false;
 }
 
+ir_module *sched_weakened(const ir_module *m, int n, const char **what)
+{
+    mutation mu = {.m = ir_clone(m, &ir_arena), .wanted = n};
+
+    ir_walk(mu.m->kernel->body, weaken, &mu);
+    *what = arena_printf(&ir_arena, "%s", mu.what);
+    return mu.done ? mu.m : NULL;
+}
+
 int sched_mutate(sched_rig *r, const char **missed)
 {
+    const char *what;
     strbuf list;
     int n = 0;
 
     sb_init(&list, &ir_arena);
-    for (;; n++) {
-        mutation mu = {.m = ir_clone(r->m, &ir_arena), .wanted = n};
-        ir_walk(mu.m->kernel->body, weaken, &mu);
-        if (!mu.done)
-            break;
-        if (!is_found(r, mu.m))
-            sb_fmt(&list, "%s\n", mu.what);
+    for (ir_module *m; (m = sched_weakened(r->m, n, &what)) != NULL; n++) {
+        if (!is_found(r, m))
+            sb_fmt(&list, "%s\n", what);
     }
     *missed = list.n ? list.s : "";
     return n;

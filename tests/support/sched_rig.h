@@ -23,9 +23,12 @@ void sched_must_run(sched_rig *r);
 /* Asserts that it fails as TW_E_SOURCE, with all of the texts (up to NULL) in the message. */
 void sched_must_fail(sched_rig *r, const char *const *text);
 
-/* Takes away each op that orders something (waits, barriers, arrivals, fences) in turn, and lets
- * each wait for one group less: every such module must fail. Returns how many were tried; those
- * that still run are listed in *missed, one a line ("" when there is none). */
+/* A copy of m with less order: number n of the ways to take away one op that orders something
+ * (waits, commits, barriers, arrivals, fences) or to let one wait for a group less. NULL: there are
+ * no more. *what says which it is. */
+ir_module *sched_weakened(const ir_module *m, int n, const char **what);
+/* Every such module must fail. Returns how many were tried; those that still run are listed in
+ * *missed, one a line ("" when there is none). */
 int sched_mutate(sched_rig *r, const char **missed);
 
 #endif
