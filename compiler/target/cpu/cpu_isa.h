@@ -12,6 +12,7 @@ enum cpu_tiles {
 
 typedef struct cpu_isa {
     const char *name;     /* what code is compiled for, as part of keys */
+    const char *triple;   /* LLVM's name of the kind of machine; NULL: this one's */
     const char *cpu;      /* LLVM's name of the least processor that can run the code */
     const char *features; /* beyond that name's own */
     int lanes;            /* of every vector, whatever its dtype: those of f32 in a register */
@@ -23,6 +24,10 @@ typedef struct cpu_isa {
     bool bf16_round; /* rounds two vectors of f32 to one of bf16 in one instruction */
     enum cpu_tiles tiles;
 } cpu_isa;
+
+/* AArch64 with NEON, from any machine: for tests of what other machines get, in no list of targets.
+ * Who uses it has made LLVM's AArch64 target known. */
+extern const struct target cpu_neon;
 
 #if defined(__x86_64__)
 /* cpu-amx with emulated tiles: for tests, in no list of targets. */

@@ -57,7 +57,7 @@ typedef struct job {
 static tw_status generate(llvm_session *s, void *arg)
 {
     job *j = arg;
-    llvm_machine machine = {NULL, j->isa->cpu, j->isa->features};
+    llvm_machine machine = {j->isa->triple, j->isa->cpu, j->isa->features};
 
     llvm_session_target(s, &machine);
     j->e.cx = &s->cx;
@@ -214,6 +214,23 @@ static const sched_param schedule[] = {
                        .features = features_of,                                                    \
                        .compile = cpu_compile,                                                     \
                        .emit = cpu_emit_stage}
+
+static bool never(const target *t)
+{
+    (void)t;
+    return false;
+}
+
+static const cpu_isa neon = {.name = "armv8-a",
+                             .triple = "aarch64-unknown-linux-gnu",
+                             .cpu = "generic",
+                             .features = "+neon",
+                             .lanes = 4,
+                             .mr = 6,
+                             .nr = 4,
+                             .fma = true};
+
+CPU_TARGET(cpu_neon, "cpu-neon", "AArch64 with NEON", &neon, never);
 
 #if defined(__x86_64__)
 /* Clang's builtin does not know this name. Who asks has made sure of AVX. */

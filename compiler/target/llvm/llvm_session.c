@@ -151,7 +151,8 @@ static LLVMTargetMachineRef machine_of(LLVMTargetRef target, const char *triple,
     LLVMTargetMachineOptionsSetCPU(options, m->cpu);
     LLVMTargetMachineOptionsSetFeatures(options, m->features);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
-    LLVMTargetMachineOptionsSetRelocMode(options, m->triple ? LLVMRelocDefault : LLVMRelocPIC);
+    bool is_gpu = strncmp(triple, "nvptx", 5) == 0;
+    LLVMTargetMachineOptionsSetRelocMode(options, is_gpu ? LLVMRelocDefault : LLVMRelocPIC);
     LLVMTargetMachineRef machine = LLVMCreateTargetMachineWithOptions(target, triple, options);
     LLVMDisposeTargetMachineOptions(options);
     return machine;
