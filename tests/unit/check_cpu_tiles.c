@@ -221,7 +221,11 @@ typedef struct attention {
     int d, dv, block_m, block_n;
     bool causal;
 } attention;
-static const attention attentions[] = {{64, 34, 40, 64, true}, {80, 48, 16, 18, false}};
+/* Blocks of 1 x 1, 2 x 1, and a dot that the registers have no room for among them. */
+static const attention attentions[] = {{64, 34, 40, 64, true}, {80, 48, 16, 18, false},
+                                       {40, 40, 80, 24, true}, {72, 72, 24, 80, false},
+                                       {24, 40, 96, 48, true}, {80, 80, 64, 64, false},
+                                       {34, 50, 17, 22, true}, {256, 16, 48, 96, false}};
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 static ir_module *lower_attention(const attention *k)
@@ -312,18 +316,36 @@ static int calls(const char *ll, const char *what)
     return count(ll, what) - 1;
 }
 
+/* The shapes of attention_tables.c in blocks of 64 x 64, its blocks, and K and rows that are even
+ * but multiples of nothing else. */
+static const attention compiled[] = {
+    {128, 128, 64, 64, true},  {64, 64, 64, 64, true},    {8, 8, 64, 64, true},
+    {16, 16, 64, 64, true},    {24, 24, 64, 64, false},   {32, 32, 64, 64, false},
+    {40, 40, 64, 64, true},    {48, 48, 64, 64, false},   {72, 72, 64, 64, true},
+    {80, 80, 64, 64, false},   {96, 96, 64, 64, true},    {112, 112, 64, 64, false},
+    {192, 192, 64, 64, false}, {256, 256, 64, 64, false}, {192, 128, 64, 64, true},
+    {16, 256, 64, 64, false},  {40, 24, 64, 64, true},    {40, 40, 128, 128, false},
+    {40, 40, 96, 48, true},    {40, 40, 48, 96, false},   {40, 40, 80, 24, true},
+    {40, 40, 24, 80, false},   {40, 40, 16, 16, true},    {40, 40, 8, 40, false},
+    {40, 40, 64, 256, false},  {40, 40, 1, 8, true},      {40, 40, 7, 13, true},
+    {34, 50, 17, 22, true},    {90, 58, 46, 74, false},   {72, 40, 80, 24, true}};
+enum { COMPILED = sizeof compiled / sizeof *compiled, MANY = 400 };
+
+/* No tile is spilled, and the registers are configured once. */
 static tw_status compile_attention(void *arg)
 {
+    const attention *k = arg;
     const target *t = target_find("cpu-amx");
-    target_input in = {.module = lower_attention(arg), .diags = &diags};
+    target_input in = {.module = lower_attention(k), .diags = &diags};
     const char *ll, *code;
     size_t size;
 
     ck_assert_ptr_nonnull(t);
     ck_assert_int_eq(t->emit(t, &in, "ll", &memory, &ll, &size), TW_OK);
-    in.module = lower_attention(arg);
-    ck_assert_int_eq(t->emit(t, &in, "asm", &memory, &code, &size), TW_OK);
-    /* no tile is spilled, and the registers are configured once */
+    in.module = lower_attention(k);
+    tw_status st = t->emit(t, &in, "asm", &memory, &code, &size);
+    ck_assert_msg(st == TW_OK, "D %d, %d, blocks of %d x %d: %s", k->d, k->dv, k->block_m,
+                  k->block_n, tw_last_error()->text);
     ck_assert_int_gt(calls(ll, "llvm.x86.tdpbf16ps.internal"), 0);
     ck_assert_int_eq(count(code, "tdpbf16ps"), calls(ll, "llvm.x86.tdpbf16ps.internal"));
     ck_assert_int_eq(count(code, "tileloadd"), calls(ll, "llvm.x86.tileloadd64.internal"));
@@ -335,8 +357,22 @@ static tw_status compile_attention(void *arg)
 
 START_TEST(llvm_keeps_tiles_in_registers)
 {
-    attention k = {_i ? 64 : 128, _i ? 64 : 128, 64, 64, true};
+    attention k = compiled[_i];
 
+    ck_assert_int_eq(guard_run(compile_attention, &k), TW_OK);
+}
+END_TEST
+
+START_TEST(whatever_the_shape)
+{
+    random_state = (uint64_t)_i * 7919 + 1;
+    int n[4];
+
+    for (int i = 0; i < 4; i++) {
+        random_number(true);
+        n[i] = 1 + (int)(random_state >> 40) % (i < 2 ? 128 : 64);
+    }
+    attention k = {2 * n[0], 2 * n[1], 2 * n[2], 2 * n[3], _i % 2};
     ck_assert_int_eq(guard_run(compile_attention, &k), TW_OK);
 }
 END_TEST
@@ -354,7 +390,8 @@ Suite *test_suite(void)
     int emulated = cpu_amx_emulated.usable(&cpu_amx_emulated) ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
-    tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, 2);
+    tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);
+    tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 4);
 #endif
     suite_add_tcase(s, t);
     return s;

@@ -425,7 +425,7 @@ void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
     int rows = n->inner >= 0 ? n->space.shape[n->inner] : 1;
     bool tiles = n->dot && cpu_dot_kind(p, n->dot) == CPU_DOT_TILES;
 
-    n->nr = tiles ? 2 : p->isa->nr;
+    n->nr = tiles ? p->tile_block.vectors : p->isa->nr;
     n->nr = chunks < n->nr ? chunks : n->nr;
     n->mr = 1;
     if (n->blocks) {

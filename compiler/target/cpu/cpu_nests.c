@@ -471,7 +471,7 @@ static void emit_tile_rows(cpu_nesting *s, int nr, cpu_index row, int rows)
 static void emit_tile_group(cpu_nesting *s, int nr)
 {
     cpu_emit *e = s->e;
-    int rows = s->n->space.shape[s->n->inner], most = 2 * CPU_TILE_ROWS;
+    int rows = s->n->space.shape[s->n->inner], most = e->plan->tile_block.rows * CPU_TILE_ROWS;
     int whole = rows / most * most;
     cpu_loop l;
 

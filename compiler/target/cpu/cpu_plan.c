@@ -120,7 +120,7 @@ enum cpu_dot_kind cpu_dot_kind(const cpu_plan *p, const ir_op *dot)
 
     if (t.dtype != DT_BF16 || t.shape[1] % 2)
         return CPU_DOT_ELEMENTS;
-    if (p->isa->tiles != CPU_TILES_NONE)
+    if (p->isa->tiles != CPU_TILES_NONE && !p->value.at[dot->res].untiled)
         return CPU_DOT_TILES;
     return p->isa->bf16_pairs ? CPU_DOT_PAIRS : CPU_DOT_ELEMENTS;
 }
@@ -418,6 +418,7 @@ cpu_plan *cpu_plan_new(arena *a, ir_fn *fn, const cpu_isa *isa)
     vec_push(&p->bufs, a, none);
     cpu_collect_uses(p);
     cpu_orient(p);
+    cpu_fit_tiles(p);
     cpu_place(p);
     cpu_form_nests(p);
     cpu_scratch(p);

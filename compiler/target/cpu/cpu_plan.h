@@ -3,6 +3,7 @@
 /* What the code generator of the CPU decides before it emits anything. docs/CPU.md has the picture.
  *
  *   cpu_orient.c   which dimension of each tile lies in the vector lanes
+ *   cpu_tile_fit.c which dots of bf16 go in tiles: what fits the registers
  *   cpu_place.c    which tiles are computed once (items), which again at each use (virtual)
  *   cpu_nest.c     items -> loop nests, fused; scalars and nests -> steps, in order
  *   cpu_scratch.c  live ranges of the buffers in scratch -> what is shared, offsets
@@ -59,6 +60,7 @@ typedef struct cpu_value {
     uint8_t place;       /* enum cpu_place */
     uint8_t lane;        /* dimension in the lanes; 0 for scalars */
     uint8_t pairs;       /* of an item: see cpu_buf; only dots of pairs or tiles read it then */
+    bool untiled;        /* a dot that the tile registers have no room for */
     bool narrow;         /* of an item: 16 bits an element; only dots of tiles read it then */
     bool direct;         /* a load that dots read in place as their scalar operand */
     uint32_t buf;        /* 0 = none (yet) */
@@ -136,6 +138,11 @@ struct cpu_block {
     ir_block *ir;
 };
 
+/* The most tiles of a result that a dot sums at once: of 16 rows, by vectors. */
+typedef struct cpu_tile_block {
+    int rows, vectors;
+} cpu_tile_block;
+
 typedef struct cpu_seen cpu_seen; /* of cpu_each_leaf */
 
 typedef struct cpu_plan {
@@ -147,6 +154,7 @@ typedef struct cpu_plan {
     VEC(cpu_buf) bufs;    /* [0] is unused */
     cpu_block *body;
     cpu_seen *seen;
+    cpu_tile_block tile_block;
     int64_t scratch_bytes;
     int64_t stage; /* offset of CPU_STAGE_BYTES for results of tiles; -1: no dot needs them */
 } cpu_plan;
@@ -158,6 +166,7 @@ cpu_plan *cpu_plan_new(arena *a, ir_fn *fn, const cpu_isa *isa);
 
 /* ---- the parts, in order ---- */
 void cpu_orient(cpu_plan *p);
+void cpu_fit_tiles(cpu_plan *p);
 void cpu_place(cpu_plan *p);
 void cpu_form_nests(cpu_plan *p);
 void cpu_scratch(cpu_plan *p);
