@@ -23,7 +23,7 @@ phase_shown "test sanitizers" run_tests build-asan
 if scripts/setup.sh llvm-19-dev >build/log/setup-llvm-19.log 2>&1; then
     phase "configure llvm 19" cmake -S . -B build-llvm19 -G Ninja -DTW_LLVM=19 -DTW_WERROR=ON
     phase "build llvm 19" cmake --build build-llvm19 -j "$jobs" --target tw_target_obj \
-        tw_target_llvm_obj tw_target_cpu_obj
+        tw_target_llvm_obj tw_target_cpu_obj tw_target_nvptx_obj
 else
     echo "LLVM 19 is not to be had here: not compiled against (build/log/setup-llvm-19.log)"
 fi
