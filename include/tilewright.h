@@ -420,7 +420,7 @@ typedef struct tw_tune_options {
 #define TW_TUNE_OPTIONS_INIT {sizeof(tw_tune_options), 60.0, NULL, false, NULL, NULL}
 
 typedef enum tw_trial_state {
-    TW_TRIAL_OK,       /* measured                                                        */
+    TW_TRIAL_OK,       /* measured; reason: what its code spills, if it does              */
     TW_TRIAL_STOPPED,  /* measured, given up early: clearly slower than the best          */
     TW_TRIAL_PRUNED,   /* refused before compiling; reason says which limit               */
     TW_TRIAL_FAILED,   /* did not compile or run; reason                                  */

@@ -16,7 +16,7 @@ typedef struct compile_job {
     uint32_t point;
     bool waits; /* for a job before it, whose code it shares */
     executable *exe;
-    bool pruned, compiled;
+    bool compiled;
     double seconds;
     char reason[160]; /* why there is no executable */
 } compile_job;
@@ -79,8 +79,7 @@ static void find_twins(compile_batch *b)
     }
 }
 
-/* The first line of this thread's error, without what goes before a diagnostic's own text. */
-static void copy_reason(char *out, size_t size)
+void copy_reason(char *out, size_t size)
 {
     const tw_error *e = error_get();
     const char *text = e->diagnostic_count ? e->diagnostics[0].text : e->text;
@@ -100,14 +99,12 @@ static tw_status make_executable(const session *s, const config *cfg, executable
 
 static void compile_one(session *s, compile_job *j)
 {
-    const tune_request *rq = &s->rq;
     const config *cfg = &s->trial[j->point].cfg;
     executable *twin = code_of(s, j->point);
     double start = clock_seconds();
 
     j->compiled = !twin;
-    j->pruned = prune(rq->k, rq->dev, &rq->args->p, cfg, j->reason, sizeof j->reason);
-    if (!j->pruned && make_executable(s, cfg, twin, &j->exe) != TW_OK)
+    if (make_executable(s, cfg, twin, &j->exe) != TW_OK)
         copy_reason(j->reason, sizeof j->reason);
     if (!j->exe && !j->reason[0])
         snprintf(j->reason, sizeof j->reason, "it did not compile");
@@ -183,7 +180,7 @@ static void take_over(session *s, compile_job *j)
             s->compile_s = j->seconds;
         return;
     }
-    session_finish(s, j->point, j->pruned ? TW_TRIAL_PRUNED : TW_TRIAL_FAILED, "%s", j->reason);
+    session_finish(s, j->point, TW_TRIAL_FAILED, "%s", j->reason);
 }
 
 void compile_candidates(session *s, const uint32_t *point, uint32_t n)

@@ -10,6 +10,7 @@ struct search {
     uint32_t proposed, limit;
     uint32_t ncorners, corner[2 * SPACE_MAX_PARAMS]; /* to begin with */
     uint32_t next_corner;
+    uint32_t hint; /* 0: none */
     bool stale; /* told since the last fit */
 };
 
@@ -120,12 +121,19 @@ static uint32_t most_promising(search *s)
     return at;
 }
 
+void search_hint(search *s, uint32_t point)
+{
+    s->hint = point;
+}
+
 uint32_t search_next(search *s)
 {
     if (s->proposed >= s->limit)
         return SEARCH_DONE;
     if (s->state[0] == POINT_NEW)
         return propose(s, 0);
+    if (s->hint && s->state[s->hint] == POINT_NEW)
+        return propose(s, s->hint);
     /* Corners cost up to two trials a parameter: at most half of a limited number. */
     while (s->next_corner < s->ncorners && s->proposed * 2 < s->limit) {
         uint32_t point = s->corner[s->next_corner++];

@@ -22,6 +22,17 @@ static bool is_dynamic(const tune_request *rq, uint32_t i)
     return i >= ntunes && rq->dev->target->sched[i - ntunes].dynamic;
 }
 
+/* What a launch would take without this tuning: a seed, or what is known of a problem like it. */
+static void find_known(session *s)
+{
+    const tune_request *rq = &s->rq;
+    config_answer known;
+
+    s->known = rq->start;
+    if (config_resolve(rq->k, rq->dev, &rq->args->p, NULL, &known) == TW_OK)
+        s->known = known.cfg;
+}
+
 static void add_param(session *s, uint32_t i)
 {
     const tune_request *rq = &s->rq;
@@ -38,6 +49,8 @@ static void add_param(session *s, uint32_t i)
         space_param_add(p, value[j]);
     if (!space_param_add(p, rq->start.value[i].value))
         p->value[0] = rq->start.value[i].value;
+    if (!(rq->pinned >> i & 1) && !is_dynamic(rq, i)) /* one that the sets need not have */
+        space_param_add(p, s->known.value[i].value);
 }
 
 static void config_of(const session *s, const int64_t *value, config *out)
@@ -75,6 +88,8 @@ static tw_status build_guarded(void *arg)
         space_values(&s->sp, i, value);
         config_of(s, value, &s->trial[i].cfg);
         s->trial[i].state = TW_TRIAL_SKIPPED;
+        if (config_equal(&s->trial[i].cfg, &s->known))
+            search_hint(s->search, i);
     }
     return TW_OK;
 }
@@ -117,6 +132,7 @@ tw_status session_create(const tune_request *rq, session **out)
     s->rq = *rq;
     s->repeats = 1;
     arena_init(&s->a);
+    find_known(s);
     tw_status st = error_thrown(guard_run(build_guarded, s));
     if (st == TW_OK)
         st = make_scratch(s);
@@ -219,6 +235,16 @@ static void tell_search(session *s, uint32_t p)
     search_tell(s->search, p, timed ? t->log_time : INFINITY);
 }
 
+/* A configuration that ran may have been slow for this reason, or fast in spite of it. */
+static void note_spills(trial *t)
+{
+    const artifact *art = t->exe ? t->exe->art : NULL;
+
+    if (t->reason[0] == 0 && art && art->spill_bytes > 0)
+        snprintf(t->reason, sizeof t->reason, "%d registers a thread, and %d bytes spilled",
+                 (int)art->registers, (int)art->spill_bytes);
+}
+
 void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
 {
     trial *t = &s->trial[p];
@@ -233,6 +259,7 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
         vsnprintf(t->reason, sizeof t->reason, fmt, ap);
         va_end(ap);
     }
+    note_spills(t);
     store_one(s, t);
     tell_search(s, p);
     session_drop(s, p);

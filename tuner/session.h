@@ -41,6 +41,7 @@ typedef struct session {
     tune_request rq;
     arena a;
     space sp;
+    config known; /* what a launch would get now; the start when nothing is known */
     search *search;
     trial *trial;      /* [sp.npoints]; 0 is the start */
     executable **code; /* [sp.npoints]: what was compiled, kept for points that share its code */
@@ -84,6 +85,8 @@ void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m,
  * (threads) shares one code ---- */
 void compile_candidates(session *s, const uint32_t *point, uint32_t n);
 uint32_t compile_threads(const session *s);
+/* The first line of this thread's error, without what goes before a diagnostic's own text. */
+void copy_reason(char *out, size_t size);
 
 /* ---- prune.c: limits known before compiling ---- */
 /* True when cfg cannot be worth compiling; why says which limit. Any thread. */

@@ -70,12 +70,25 @@ static bool worth_more(session *s)
            search_outlook(s->search) > OUTLOOK_END;
 }
 
+/* Costs a lowering and, on a GPU, a schedule, which is nothing beside code: what is pruned leaves its
+ * place in the batch to the next. */
+static bool is_pruned(session *s, uint32_t p)
+{
+    const tune_request *rq = &s->rq;
+    char why[sizeof s->trial[p].reason];
+    bool drop = prune(rq->k, rq->dev, &rq->args->p, &s->trial[p].cfg, why, sizeof why);
+
+    if (drop)
+        session_finish(s, p, TW_TRIAL_PRUNED, "%s", why);
+    return drop;
+}
+
 static tw_status do_batch(session *s, bool *more)
 {
     uint32_t point[64], n = 0, want = compile_threads(s);
 
     while (n < want && (point[n] = search_next(s->search)) != SEARCH_DONE)
-        n++;
+        n += !is_pruned(s, point[n]);
     *more = n > 0;
     compile_candidates(s, point, n);
     for (uint32_t i = 0; i < n && !s->cancelled; i++)

@@ -1,14 +1,16 @@
 /* estimate_registers: how many registers a thread will want at once; far too many is refused.
  *
- * Counts what tiles hold in a thread, from a value's definition to its last use (in a loop that it
- * comes into from outside: to the loop's end). Splats are made where they are read, and a broadcast
- * is its operand. To the peak comes a fixed number for addresses, counters and what is being worked
- * on. The compiler of the target has the last word, and spills what does not fit.
+ * Counts what tiles hold in a thread, backwards from a value's last use to its definition (in a loop
+ * that it comes into from outside: from the loop's end). Of two branches only one runs, so what one
+ * makes anew takes the place of what only the other keeps. Splats are made where they are read, and
+ * a broadcast is its operand. To the peak comes a fixed number for addresses, counters and what is
+ * being worked on. The compiler of the target has the last word, and spills what does not fit.
  */
 #include "compiler/base/error.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 #include "compiler/schedule/schedule_pass.h"
+#include <string.h>
 
 enum {
     OTHER = 55,    /* measured on attention, sm_80 to sm_120: 50 to 60 */
@@ -17,10 +19,16 @@ enum {
 
 typedef struct estimating {
     const ir_fn *fn;
-    uint32_t now;
-    uint32_t *born, *dies; /* op numbers, of each value */
-    ir_val *root;          /* what a value is made from without registers of its own, or itself */
+    arena *a;
+    int *words;   /* of each value, in a thread */
+    ir_val *root; /* what a value is made from without registers of its own, or itself */
+    int64_t most;
 } estimating;
+
+typedef struct live {
+    bool *has; /* by value */
+    int64_t words;
+} live;
 
 /* 32-bit registers of a thread. */
 static int words(const ir_fn *fn, ir_type t)
@@ -33,109 +41,131 @@ static int words(const ir_fn *fn, ir_type t)
     return (int)(((int64_t)layout_registers(&map) * dtype_bits((enum dtype)t.dtype) + 31) / 32);
 }
 
-static void define(estimating *e, ir_val v)
+static bool is_alias(const ir_op *op)
 {
-    e->born[v] = e->dies[v] = e->now;
-    e->root[v] = v;
+    return op->code == OP_BROADCAST || op->code == OP_EXPAND || op->code == OP_TRANS ||
+           op->code == OP_RESHAPE;
 }
 
-static void number(estimating *e, ir_block *blk);
-
-/* The arms of a choice run side by side: one of them does. */
-static void number_regions(estimating *e, const ir_op *op)
-{
-    uint32_t first = e->now, last = e->now;
-
-    for (int i = 0; i < op->nregions; i++) {
-        e->now = op->code == OP_IF ? first : e->now;
-        number(e, op->regions[i]);
-        last = e->now > last ? e->now : last;
-    }
-    e->now = last;
-}
-
-/* Numbers ops, by their marks: those in regions before the next of the block. */
-static void number(estimating *e, ir_block *blk)
-{
-    for (uint32_t i = 0; i < blk->nargs; i++)
-        define(e, blk->arg + i);
-    for IR_EACH_OP(op, blk) {
-        op->mark = ++e->now;
-        number_regions(e, op);
-        for (int i = 0; i < op->nres; i++)
-            define(e, op->res + (ir_val)i);
-        bool alias = op->code == OP_BROADCAST || op->code == OP_EXPAND || op->code == OP_TRANS ||
-                     op->code == OP_RESHAPE;
-        if (alias)
-            e->root[op->res] = e->root[op->args[0]];
-    }
-}
-
-static uint32_t end_of(const ir_op *op)
-{
-    return op->next ? op->next->mark : op->mark;
-}
-
-static void use(ir_op *op, void *arg)
+static void find_root(ir_op *op, void *arg)
 {
     estimating *e = arg;
 
-    for (int i = 0; i < op->nargs; i++) {
-        ir_val v = e->root[op->args[i]];
-        uint32_t at = op->mark;
-        for (const ir_op *in = op->parent->owner; in; in = in->parent->owner) {
-            if ((in->code == OP_FOR || in->code == OP_WHILE) && ir_defined_outside(e->fn, v, in))
-                at = end_of(in);
-        }
-        e->dies[v] = at > e->dies[v] ? at : e->dies[v];
+    if (is_alias(op))
+        e->root[op->res] = e->root[op->args[0]];
+    if (is_alias(op) || op->code == OP_SPLAT || op->code == OP_ARANGE)
+        e->words[op->res] = 0;
+}
+
+static void set_up(estimating *e, ir_block *body)
+{
+    uint32_t n = e->fn->values.n;
+
+    e->words = ARENA_ARRAY(e->a, int, n);
+    e->root = ARENA_ARRAY(e->a, ir_val, n);
+    for (ir_val v = 1; v < n; v++) {
+        e->words[v] = words(e->fn, ir_type_of(e->fn, v));
+        e->root[v] = v;
+    }
+    ir_walk(body, find_root, e);
+}
+
+static void begin_life(const estimating *e, live *l, ir_val v)
+{
+    v = e->root[v];
+    l->words += l->has[v] ? 0 : e->words[v];
+    l->has[v] = true;
+}
+
+static void end_life(const estimating *e, live *l, ir_val first, uint32_t n)
+{
+    for (ir_val v = first; v < first + n; v++) {
+        l->words -= l->has[v] ? e->words[v] : 0;
+        l->has[v] = false;
     }
 }
 
-static bool takes_registers(const estimating *e, ir_val v)
+static void look(estimating *e, const live *l)
 {
-    const ir_op *def = ir_def(e->fn, v);
-
-    return e->root[v] == v && e->dies[v] > e->born[v] &&
-           !(def && (def->code == OP_SPLAT || def->code == OP_ARANGE));
+    e->most = l->words > e->most ? l->words : e->most;
 }
 
-/* The largest sum of what is alive behind an op. */
-static int64_t peak(const estimating *e, arena *a)
+static live copy_of(const estimating *e, const live *l)
 {
-    int64_t *change = ARENA_ARRAY(a, int64_t, (size_t)e->now + 2), live = 0, most = 0;
+    live c = {ARENA_ARRAY(e->a, bool, e->fn->values.n), l->words};
 
-    for (ir_val v = 1; v < e->fn->values.n; v++) {
-        if (!takes_registers(e, v))
-            continue;
-        int n = words(e->fn, ir_type_of(e->fn, v));
-        change[e->born[v]] += n;
-        change[e->dies[v]] -= n;
+    memcpy(c.has, l->has, e->fn->values.n * sizeof *c.has);
+    return c;
+}
+
+typedef struct entering {
+    const estimating *e;
+    live *l;
+    const ir_op *loop;
+} entering;
+
+static void enter(ir_op *op, void *arg)
+{
+    entering *n = arg;
+
+    for (int i = 0; i < op->nargs; i++)
+        if (ir_defined_outside(n->e->fn, n->e->root[op->args[i]], n->loop))
+            begin_life(n->e, n->l, op->args[i]);
+}
+
+static void walk_back(estimating *e, const ir_block *blk, live *l);
+
+/* From behind op, whose results are gone, to what its regions want of before it. */
+static void walk_regions(estimating *e, const ir_op *op, live *l)
+{
+    bool again = op->code == OP_FOR || op->code == OP_WHILE;
+    live behind = copy_of(e, l);
+
+    for (int i = 0; i < op->nregions; i++) {
+        entering n = {e, &behind, op};
+        if (again)
+            ir_walk(op->regions[i], enter, &n);
     }
-    for (uint32_t i = 0; i <= e->now; i++) {
-        live += change[i];
-        most = live > most ? live : most;
+    for (int i = 0; i < op->nregions; i++) {
+        live inside = copy_of(e, &behind);
+        walk_back(e, op->regions[i], &inside);
+        end_life(e, &inside, op->regions[i]->arg, op->regions[i]->nargs);
+        if (i == 0)
+            *l = inside;
+        for (ir_val v = 1; i > 0 && v < e->fn->values.n; v++)
+            if (inside.has[v])
+                begin_life(e, l, v);
     }
-    return most;
+}
+
+/* l: what lives behind the block; then what lives before it. */
+static void walk_back(estimating *e, const ir_block *blk, live *l)
+{
+    for (const ir_op *op = blk->last; op; op = op->prev) {
+        look(e, l);
+        end_life(e, l, op->res, op->nres);
+        if (op->nregions)
+            walk_regions(e, op, l);
+        for (int i = 0; i < op->nargs; i++)
+            begin_life(e, l, op->args[i]);
+        look(e, l);
+    }
 }
 
 tw_status pass_estimate_registers(pass_cx *cx, ir_module *m)
 {
     schedule *s = schedule_of(cx);
-    uint32_t n = m->kernel->values.n;
-    estimating e = {.fn = m->kernel};
+    estimating e = {.fn = m->kernel, .a = cx->scratch};
+    live l = {ARENA_ARRAY(cx->scratch, bool, m->kernel->values.n), 0};
 
-    e.born = ARENA_ARRAY(cx->scratch, uint32_t, n);
-    e.dies = ARENA_ARRAY(cx->scratch, uint32_t, n);
-    e.root = ARENA_ARRAY(cx->scratch, ir_val, n);
-    number(&e, m->kernel->body);
-    ir_walk(m->kernel->body, use, &e);
-    int64_t most = peak(&e, cx->scratch);
-    s->result.registers = (int)most + OTHER;
-    if (most <= REFUSED)
+    set_up(&e, m->kernel->body);
+    walk_back(&e, m->kernel->body, &l);
+    s->result.registers = (int)e.most + OTHER;
+    if (e.most <= REFUSED)
         return TW_OK;
     return error_set(TW_E_LIMIT,
                      "the schedule needs about %lld registers a thread, a thread has %d: take "
                      "smaller tiles or more warps (num_warps is %d)",
-                     (long long)most + OTHER, (int)s->gpu->registers_per_thread,
+                     (long long)e.most + OTHER, (int)s->gpu->registers_per_thread,
                      s->params.num_warps);
 }

@@ -29,6 +29,13 @@ typedef struct target_input {
                                   of the target's capability have */
 } target_input;
 
+/* What a block of the code would ask of a GPU. */
+typedef struct target_needs {
+    int threads;
+    int registers;        /* of a thread: an estimate; 0: not known (text of level 2) */
+    int32_t shared_bytes;
+} target_needs;
+
 struct target {
     const char *name;     /* "cpu-avx512": part of every key */
     const char *family;   /* "cpu": what --target=cpu means is the best usable of the family */
@@ -47,6 +54,9 @@ struct target {
     /* One printed stage ("ll", "asm", "obj"). Under guard_run. */
     tw_status (*emit)(const target *t, const target_input *in, const char *kind, arena *a,
                       const char **data, size_t *size);
+    /* What compile's code would need, known without making it: a tenth of the time or less. The
+     * errors are compile's. NULL: the target has no such limits. Under guard_run. */
+    tw_status (*needs)(const target *t, const target_input *in, target_needs *out);
 };
 
 /* The families, each in a folder of its own. */

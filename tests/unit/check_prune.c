@@ -64,6 +64,55 @@ START_TEST(what_does_not_lower_is_left_to_the_compiler)
 }
 END_TEST
 
+/* ---- GPUs ---- */
+
+static tw_kernel *attention;
+
+/* attention_fwd in bf16, D = 128, on a GPU that is not there. */
+static bool pruned_on(tw_device *gpu, const char *pins)
+{
+    static const int64_t value[] = {DT_BF16, 128, 128};
+    problem q;
+    config c;
+
+    memset(&q, 0, sizeof q);
+    q.nconsts = attention->source->sig.nconsts;
+    for (uint32_t i = 0; i < q.nconsts; i++) {
+        const sig_const *s = &attention->source->sig.cons[i];
+        q.cons[i] = (ir_binding){s->name, s->kind, i < 3 ? value[i] : s->default_value};
+    }
+    for (uint32_t i = 0; i < attention->source->sig.nparams; i++)
+        q.facts[i] = (tensor_facts){true, 16};
+    RT_OK(config_pin(attention, gpu->target, gpu, &q, pins, &c, NULL));
+    return prune(attention, gpu, &q, &c, why, sizeof why);
+}
+
+START_TEST(limits_of_a_gpu)
+{
+    tw_device gpu = {.target = target_find("sm_89"), .gpu.limits = gpu_limits_of(89)};
+
+    RT_OK(tw_kernel_load(rt_cx, "kernels/attention_fwd.tw", NULL, &attention));
+    gpu.cx = rt_cx;
+    ck_assert(!pruned_on(&gpu, "BLOCK_M=128,BLOCK_N=64"));
+    ck_assert_str_eq(why, "");
+    ck_assert(pruned_on(&gpu, "BLOCK_M=128,BLOCK_N=64,num_stages=3"));
+    ck_assert_ptr_nonnull(strstr(why, "131072 bytes of shared memory"));
+    ck_assert_ptr_nonnull(strstr(why, "has 101376"));
+    ck_assert(pruned_on(&gpu, "BLOCK_M=128,BLOCK_N=128,num_stages=1"));
+    ck_assert_ptr_nonnull(
+        strstr(why, "registers a thread, of which one of 128 threads can have 255"));
+    ck_assert(!pruned_on(&gpu, "BLOCK_M=128,BLOCK_N=64,num_stages=1,num_warps=8"));
+    gpu.gpu.limits.threads_per_block = 64;
+    ck_assert(pruned_on(&gpu, "BLOCK_M=64,BLOCK_N=64"));
+    ck_assert_ptr_nonnull(strstr(why, "a block of 128 threads; the GPU has at most 64"));
+    gpu.gpu.limits.threads_per_block = 1024;
+    gpu.gpu.limits.registers_per_sm = 8192; /* a share of 64, when the estimate is 160 */
+    ck_assert(pruned_on(&gpu, "BLOCK_M=64,BLOCK_N=64"));
+    ck_assert_ptr_nonnull(strstr(why, "can have 64"));
+    tw_kernel_destroy(attention);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("prune");
@@ -73,6 +122,7 @@ Suite *test_suite(void)
     tcase_add_test(t, tiles_far_beyond_the_cache_are_refused);
     tcase_add_test(t, an_unknown_cache_refuses_nothing);
     tcase_add_test(t, what_does_not_lower_is_left_to_the_compiler);
+    tcase_add_test(t, limits_of_a_gpu);
     suite_add_tcase(s, t);
     return s;
 }

@@ -420,6 +420,18 @@ START_TEST(large_spaces_are_thinned)
 }
 END_TEST
 
+START_TEST(a_hint_comes_second)
+{
+    add_param("P", 8, VALUES(1, 2, 3, 4, 5, 6, 7, 8));
+    space_enumerate(&sp, &a, VALUES(1), NULL, NULL);
+    search *s = search_create(&sp, &a, 0);
+    search_hint(s, 3);
+    ck_assert_uint_eq(search_next(s), 0);
+    ck_assert_uint_eq(search_next(s), 3);
+    ck_assert_uint_eq(search_next(s), 7); /* the far end */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search");
@@ -436,6 +448,7 @@ Suite *test_suite(void)
     tcase_add_test(points, points_are_the_valid_combinations_in_order);
     tcase_add_test(points, huge_spaces_are_sampled);
     tcase_add_test(points, large_spaces_are_thinned);
+    tcase_add_test(points, a_hint_comes_second);
     suite_add_tcase(s, t);
     suite_add_tcase(s, points);
     return s;

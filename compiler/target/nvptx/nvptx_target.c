@@ -185,6 +185,21 @@ static tw_status nvptx_compile(const target *t, const target_input *in, arena *a
     return TW_OK;
 }
 
+static tw_status nvptx_needs(const target *t, const target_input *in, target_needs *out)
+{
+    job j = {.path = path_of(t), .in = in};
+    survey s = {in->module->kernel, in->diags, TW_OK};
+    schedule_result res = {0};
+
+    ir_walk(in->module->kernel->body, survey_op, &s);
+    TRY(s.st);
+    TRY(schedule(&j, &res));
+    out->threads = in->module->kernel->warps * NV_WARP;
+    out->registers = res.registers;
+    out->shared_bytes = shared_bytes(in->module->kernel);
+    return TW_OK;
+}
+
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 static tw_status emit_schedule(job *j)
@@ -283,7 +298,8 @@ static const sched_param parameters[] = {
                                        .usable = never,                                            \
                                        .features = features_of,                                    \
                                        .compile = nvptx_compile,                                   \
-                                       .emit = nvptx_emit_stage}
+                                       .emit = nvptx_emit_stage,                                   \
+                                       .needs = nvptx_needs}
 
 NVPTX_TARGET(80, "A100");
 NVPTX_TARGET(86, "RTX 30, A10, A40");
