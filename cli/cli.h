@@ -43,6 +43,7 @@ int cmd_run(cli *c);
 int cmd_tune(cli *c);
 int cmd_bench(cli *c);
 int cmd_compile(cli *c);
+int cmd_explain(cli *c);
 int cmd_cache(cli *c);
 int cmd_device(cli *c);
 int cmd_doctor(cli *c);

@@ -39,6 +39,15 @@ const verb verbs[] = {
      "tilewright compile kernels/attention_fwd.tw --set=T=f32,D=128,DV=128,BLOCK_M=128 \\\n"
      "    --target=cpu --emit=ll -o out.ll",
      cmd_compile},
+    {"explain", VERB_EXPLAIN, "FILE.tw[:KERNEL] | FILE.tir", "show what a kernel became, and why",
+     "For each line of text and each loop: operations of IR and, for GPUs, instructions; whether the\n"
+     "accesses of a loop were proven inside of their tensors. For GPUs also shared memory, layouts,\n"
+     "registers and spills (by NVIDIA's ptxas where there is one), how many blocks a multiprocessor\n"
+     "holds, and what allows no more. The GPU need not be there. Values as for compile.",
+     "tilewright explain kernels/attention_fwd.tw --target=sm_89 --profile=rtx4090 \\\n"
+     "    --set=T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64\n"
+     "tilewright explain kernels/matmul.tw --set=T=f32 --json",
+     cmd_explain},
     {"new", VERB_NEW, "NAME", "write a kernel to start from, and its test",
      "Writes NAME.tw, a kernel that runs as it is, and NAME_test.sh, which compares it with the\n"
      "interpreter over awkward shapes. Neither may exist.",

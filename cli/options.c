@@ -31,12 +31,13 @@ typedef struct option_row {
 #define AT(field) offsetof(options, field)
 #define LAUNCH (VERB_RUN | VERB_TUNE | VERB_BENCH)
 #define ALL                                                                                        \
-    (LAUNCH | VERB_COMPILE | VERB_CACHE | VERB_DEVICE | VERB_HELP | VERB_DOCTOR | VERB_NEW)
+    (LAUNCH | VERB_COMPILE | VERB_EXPLAIN | VERB_CACHE | VERB_DEVICE | VERB_HELP | VERB_DOCTOR |   \
+     VERB_NEW)
 
 static const option_row rows[] = {
     {"device", 0, KIND_TEXT, AT(device), "NAME", LAUNCH,
      "where to run: auto, cuda, cuda:N, cpu, cpu:THREADS, interp, null (auto)", NULL},
-    {"target", 0, KIND_TEXT, AT(target), "PATH", LAUNCH | VERB_COMPILE,
+    {"target", 0, KIND_TEXT, AT(target), "PATH", LAUNCH | VERB_COMPILE | VERB_EXPLAIN,
      "force a code path: cpu-amx, cpu-avx512-bf16, cpu-avx512, ...", NULL},
     {"threads", 0, KIND_INT, AT(threads), "N", LAUNCH, "worker threads (all processors)", NULL},
     {"config", 0, KIND_TEXT, AT(config), "NAME=N,...", LAUNCH,
@@ -66,12 +67,12 @@ static const option_row rows[] = {
      "operations of a launch, over its dimensions: '4*B*H*M*N*D'", NULL},
     {"repeat", 0, KIND_INT, AT(repeat), "N", VERB_BENCH,
      "launches to time (as many as fit in a second)", NULL},
-    {"set", 0, KIND_TEXT, AT(set), "NAME=V,...", VERB_COMPILE,
+    {"set", 0, KIND_TEXT, AT(set), "NAME=V,...", VERB_COMPILE | VERB_EXPLAIN,
      "values in brackets, tune and schedule parameters, generic=true", NULL},
     {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE, "ast, tir, ll; CPU: asm, obj; GPU: sched, ptx, cubin (ll)", NULL},
     {"output", 'o', KIND_TEXT, AT(output), "FILE", VERB_COMPILE, "where to (standard output)",
      NULL},
-    {"profile", 0, KIND_TEXT, AT(profile), "NAME", VERB_COMPILE,
+    {"profile", 0, KIND_TEXT, AT(profile), "NAME", VERB_COMPILE | VERB_EXPLAIN,
      "GPUs: make code for what this one has: rtx4080, h100, ... or a file (its capability's limits)",
      NULL},
     {"dump", 0, KIND_TEXT, AT(dump), "PASS", VERB_COMPILE,
@@ -84,7 +85,7 @@ static const option_row rows[] = {
     {"max-size", 0, KIND_SIZE, AT(max_size), "SIZE", VERB_CACHE,
      "prune: until the file is this small, as 200M, 1G: the oldest code, then trials", NULL},
     {"json", 0, KIND_FLAG, AT(json), NULL,
-     LAUNCH | VERB_CACHE | VERB_DEVICE | VERB_DOCTOR,
+     LAUNCH | VERB_CACHE | VERB_DEVICE | VERB_DOCTOR | VERB_EXPLAIN,
      "print the result as JSON", NULL},
     {"help", 'h', KIND_FLAG, AT(help), NULL, ALL, "show this help", NULL},
 };

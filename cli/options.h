@@ -16,7 +16,8 @@ enum {
     VERB_DEVICE = 32,
     VERB_HELP = 64,
     VERB_DOCTOR = 128,
-    VERB_NEW = 256
+    VERB_NEW = 256,
+    VERB_EXPLAIN = 512
 };
 
 typedef struct options {

@@ -12,7 +12,7 @@
 extern char **environ;
 
 typedef struct scratch {
-    char ptx[256], cubin[256];
+    char ptx[256], cubin[256], log[256];
 } scratch;
 
 static int name_files(cli *c, scratch *s)
@@ -25,6 +25,7 @@ static int name_files(cli *c, scratch *s)
         return cli_fail(c, TW_E_IO, "%s cannot be made: %s", s->ptx, strerror(errno));
     close(fd);
     snprintf(s->cubin, sizeof s->cubin, "%.240s.cubin", s->ptx);
+    snprintf(s->log, sizeof s->log, "%.240s.log", s->ptx);
     return CLI_OK;
 }
 
@@ -46,25 +47,44 @@ static int write_ptx(cli *c, const scratch *s, const char *data, size_t size)
     return ok ? CLI_OK : cli_fail(c, TW_E_IO, "%s cannot be written: %s", s->ptx, strerror(errno));
 }
 
-static int run_ptxas(cli *c, const scratch *s, const char *arch)
+/* The exit code of ptxas, or -1: there is none. What it says goes into the log if that is asked
+ * for. */
+static int run_ptxas(const scratch *s, const char *arch, bool log)
 {
     static const char *const where[] = {"ptxas", "/usr/local/cuda/bin/ptxas"};
-    char *argv[] = {(char *)"ptxas", (char *)arch,     (char *)s->ptx,
-                    (char *)"-o",    (char *)s->cubin, NULL};
-    pid_t child;
+    char *argv[] = {(char *)"ptxas",
+                    (char *)arch,
+                    (char *)s->ptx,
+                    (char *)"-o",
+                    (char *)s->cubin,
+                    (char *)(log ? "-v" : NULL),
+                    NULL};
+    posix_spawn_file_actions_t files;
     int status, failed = ENOENT;
+    pid_t child;
 
+    posix_spawn_file_actions_init(&files);
+    if (log) {
+        posix_spawn_file_actions_addopen(&files, 1, s->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        posix_spawn_file_actions_adddup2(&files, 1, 2);
+    }
     for (size_t i = 0; i < sizeof where / sizeof *where && failed; i++)
-        failed = posix_spawnp(&child, where[i], NULL, NULL, argv, environ);
+        failed = posix_spawnp(&child, where[i], &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
     if (failed)
+        return -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static int made(cli *c, const char *arch, int exit_code)
+{
+    if (exit_code < 0)
         return cli_fail(c, TW_E_UNSUPPORTED,
                         "a cubin needs NVIDIA's ptxas, which is neither in PATH nor in "
                         "/usr/local/cuda/bin; --emit=ptx needs nothing");
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return CLI_OK;
-    return cli_fail(c, TW_E_INTERNAL, "ptxas %s refused the PTX (see above)", arch);
+    return exit_code == 0 ? CLI_OK : cli_fail(c, TW_E_INTERNAL, "ptxas %s refused the PTX", arch);
 }
 
 static int read_cubin(cli *c, const scratch *s, char **data, size_t *size)
@@ -92,10 +112,59 @@ int ptxas_assemble(cli *c, const char *ptx, size_t size, char **cubin, size_t *c
     architecture(ptx, arch, sizeof arch);
     code = write_ptx(c, &s, ptx, size);
     if (!code)
-        code = run_ptxas(c, &s, arch);
+        code = made(c, arch, run_ptxas(&s, arch, false));
     if (!code)
         code = read_cubin(c, &s, cubin, cubin_size);
     unlink(s.ptx);
     unlink(s.cubin);
+    return code;
+}
+
+/* ---- what it says of the code ---------------------------------------------------------------- */
+
+/* The number before a text: "Used 40 registers". */
+static int number_before(const char *line, const char *text)
+{
+    const char *at = strstr(line, text), *digit = at;
+
+    while (digit && digit > line && digit[-1] >= '0' && digit[-1] <= '9')
+        digit--;
+    return digit && digit < at ? atoi(digit) : 0;
+}
+
+static void read_log(const scratch *s, ptxas_report *out)
+{
+    FILE *f = fopen(s->log, "r");
+    char line[512];
+
+    while (f && fgets(line, sizeof line, f)) {
+        int registers = number_before(line, " registers");
+        int spilled = number_before(line, " bytes spill stores");
+        out->registers = registers > out->registers ? registers : out->registers;
+        out->spill_bytes = spilled > out->spill_bytes ? spilled : out->spill_bytes;
+    }
+    if (f)
+        fclose(f);
+}
+
+int ptxas_count(cli *c, const char *ptx, size_t size, ptxas_report *out)
+{
+    scratch s;
+    char arch[32];
+    int code = name_files(c, &s);
+
+    *out = (ptxas_report){0};
+    if (code)
+        return code;
+    architecture(ptx, arch, sizeof arch);
+    code = write_ptx(c, &s, ptx, size);
+    int exit_code = code ? -1 : run_ptxas(&s, arch, true);
+    if (exit_code > 0)
+        code = made(c, arch, exit_code);
+    if (exit_code == 0)
+        read_log(&s, out);
+    unlink(s.ptx);
+    unlink(s.cubin);
+    unlink(s.log);
     return code;
 }

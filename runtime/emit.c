@@ -4,6 +4,7 @@
 #include "compiler/base/mem.h"
 #include "compiler/ir/irtext.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/target/explain.h"
 #include "runtime/args.h"
 #include "runtime/lower.h"
 #include "runtime/resolve.h"
@@ -166,6 +167,19 @@ static tw_status ast_guarded(void *arg)
     return TW_OK;
 }
 
+/* For targets that have nothing of their own to say. */
+static void explain_places(emit_job *j)
+{
+    explain_map map;
+    strbuf text;
+
+    sb_init(&text, &j->l.a);
+    explain_begin(&map, j->l.module->kernel, &j->l.a);
+    explain_rows(&map, &text);
+    j->data = text.s;
+    j->size = text.n;
+}
+
 static tw_status stage_guarded(void *arg)
 {
     emit_job *j = arg;
@@ -185,6 +199,8 @@ static tw_status stage_guarded(void *arg)
     }
     set_facts(j->l.module, &j->k->source->sig, j->p.facts);
     TRY(pipeline_run(j->l.module, &j->l.diags, &opt));
+    if (strcmp(j->opt.emit, "explain") == 0 && !target_emits(j->t, "explain"))
+        explain_places(j);
     return j->data ? TW_OK : j->t->emit(j->t, &in, j->opt.emit, &j->l.a, &j->data, &j->size);
 }
 
@@ -218,7 +234,8 @@ static tw_status emit(emit_job *j)
 
     if (strcmp(j->opt.emit, "ast") == 0)
         return emit_ast(j);
-    if (strcmp(j->opt.emit, "tir") != 0 && !target_emits(j->t, j->opt.emit))
+    if (strcmp(j->opt.emit, "tir") != 0 && strcmp(j->opt.emit, "explain") != 0 &&
+        !target_emits(j->t, j->opt.emit))
         return unknown_stage(j);
     TRY(check_dump(j->opt.dump));
     TRY(take_profile(j));

@@ -5,6 +5,7 @@
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/target/llvm/llvm_ops.h"
+#include "compiler/target/nvptx/nvptx_lines.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -565,9 +566,11 @@ LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLV
 
 static void emit_block(nv_emit *e, const ir_block *blk)
 {
-    for
-        IR_EACH_OP(op, blk)
-    emit_op(e, op);
+    for IR_EACH_OP(op, blk) {
+        if (e->places)
+            nv_lines_at(e->cx, e->scope, explain_index(e->places, op));
+        emit_op(e, op);
+    }
 }
 
 /* ---- the function ---------------------------------------------------------------------------- */
@@ -607,6 +610,8 @@ void nv_emit_function(nv_emit *e, const char *name)
     e->used = u.value;
     list_slots(e, &u);
     declare(e, name);
+    if (e->places)
+        e->scope = nv_lines_begin(e->cx, name);
     e->entry = ll_block(e->cx, "entry");
     e->start = ll_block(e->cx, "start");
     ll_at(e->cx, e->entry);

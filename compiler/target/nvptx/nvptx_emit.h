@@ -16,6 +16,7 @@
  * register r of the layout's map (scalars of the IR: one, the same in all threads). 16-bit floats
  * are held in pairs, elements 2i and 2i + 1 in one i32; scalars of them as f32. */
 #include "compiler/ir/layout.h"
+#include "compiler/target/explain.h"
 #include "compiler/target/artifact.h"
 #include "compiler/target/llvm/llvm_build.h"
 
@@ -69,6 +70,8 @@ typedef struct nv_emit {
     VEC(nv_lane_part) lane_parts;
     VEC(nv_spot) spots;
     VEC(nv_sum) sums;
+    const explain_map *places; /* note where code comes from; NULL: do not */
+    LLVMMetadataRef scope;     /* for nv_lines_at */
 } nv_emit;
 
 /* ---- nvptx_emit.c ---- */

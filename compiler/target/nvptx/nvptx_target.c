@@ -7,6 +7,7 @@
 #include "compiler/schedule/schedule.h"
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/target/nvptx/nvptx_emit.h"
+#include "compiler/target/nvptx/nvptx_explain.h"
 #include "compiler/target/target.h"
 #include <string.h>
 
@@ -57,6 +58,7 @@ typedef struct job {
     const target_input *in;
     enum llvm_output what;
     arena *a;
+    const explain_map *places; /* of the schedule: code with lines; or NULL */
     nv_emit e;
     const char *data;
     size_t size;
@@ -69,14 +71,21 @@ static int param(const target_input *in, const char *name, int otherwise)
     return b ? (int)b->value : otherwise;
 }
 
+static gpu_limits limits_of(const job *j)
+{
+    gpu_limits gpu = j->in->gpu ? *j->in->gpu : gpu_limits_of(j->path->capability);
+
+    gpu.capability = j->path->capability; /* what the code may use, whatever the GPU has */
+    return gpu;
+}
+
 /* Level 1 becomes level 2; text of level 2 is taken as it is. */
 static tw_status schedule(job *j, schedule_result *res)
 {
     const target_input *in = j->in;
     schedule_params p = schedule_defaults();
-    gpu_limits gpu = in->gpu ? *in->gpu : gpu_limits_of(j->path->capability);
+    gpu_limits gpu = limits_of(j);
 
-    gpu.capability = j->path->capability; /* what the code may use, whatever the GPU has */
     if (in->module->level == 2)
         return TW_OK;
     p.num_warps = param(in, "num_warps", p.num_warps);
@@ -135,7 +144,8 @@ static tw_status run_job(job *j)
                      .module = m,
                      .fn = m->kernel,
                      .capability = j->path->capability,
-                     .min_blocks = param(j->in, "min_blocks", 0)};
+                     .min_blocks = param(j->in, "min_blocks", 0),
+                     .places = j->places};
     return llvm_session_run(m->kernel->name, generate, j);
 }
 
@@ -185,19 +195,26 @@ static tw_status nvptx_compile(const target *t, const target_input *in, arena *a
     return TW_OK;
 }
 
+static tw_status find_needs(job *j, target_needs *out)
+{
+    ir_fn *fn = j->in->module->kernel;
+    survey s = {fn, j->in->diags, TW_OK};
+    schedule_result res = {0};
+
+    ir_walk(fn->body, survey_op, &s);
+    TRY(s.st);
+    TRY(schedule(j, &res));
+    out->threads = fn->warps * NV_WARP;
+    out->registers = res.registers;
+    out->shared_bytes = shared_bytes(fn);
+    return TW_OK;
+}
+
 static tw_status nvptx_needs(const target *t, const target_input *in, target_needs *out)
 {
     job j = {.path = path_of(t), .in = in};
-    survey s = {in->module->kernel, in->diags, TW_OK};
-    schedule_result res = {0};
 
-    ir_walk(in->module->kernel->body, survey_op, &s);
-    TRY(s.st);
-    TRY(schedule(&j, &res));
-    out->threads = in->module->kernel->warps * NV_WARP;
-    out->registers = res.registers;
-    out->shared_bytes = shared_bytes(in->module->kernel);
-    return TW_OK;
+    return find_needs(&j, out);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -215,6 +232,27 @@ static tw_status emit_schedule(job *j)
     return TW_OK;
 }
 
+/* The schedule first: what it needs, and its places, by which the code is counted. */
+static tw_status emit_explanation(job *j)
+{
+    gpu_limits gpu = limits_of(j);
+    target_needs needs;
+    explain_map map;
+    strbuf text;
+
+    TRY(find_needs(j, &needs));
+    explain_begin(&map, j->in->module->kernel, j->a);
+    j->places = &map;
+    j->what = LLVM_OUTPUT_ASM;
+    TRY(run_job(j));
+    sb_init(&text, j->a);
+    nv_explain(&text, j->in->module, &gpu, &needs, &map, j->data);
+    j->data = text.s;
+    j->size = text.n;
+    j->places = NULL;
+    return TW_OK;
+}
+
 static tw_status nvptx_emit_stage(const target *t, const target_input *in, const char *kind,
                                   arena *a, const char **data, size_t *size)
 {
@@ -222,6 +260,8 @@ static tw_status nvptx_emit_stage(const target *t, const target_input *in, const
 
     if (!strcmp(kind, "sched"))
         TRY(emit_schedule(&j));
+    else if (!strcmp(kind, "explain"))
+        TRY(emit_explanation(&j));
     else
         j.what = !strcmp(kind, "ll") ? LLVM_OUTPUT_IR : LLVM_OUTPUT_ASM;
     if (!j.data)
@@ -246,7 +286,7 @@ static const char *features_of(const target *t)
     return path_of(t)->cpu;
 }
 
-static const char *const stages[] = {"sched", "ll", "ptx", NULL};
+static const char *const stages[] = {"sched", "ll", "ptx", "explain", NULL};
 static const sched_param parameters[] = {
     {.name = "num_warps",
      .help = "warps that run one program",

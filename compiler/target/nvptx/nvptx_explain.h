@@ -1,0 +1,20 @@
+#ifndef TW_NVPTX_EXPLAIN_H
+#define TW_NVPTX_EXPLAIN_H
+/* The rows of the stage "explain" that are of a GPU:
+ *
+ *   block   WARPS SHARED REGISTERS    bytes of shared memory; an estimate of registers a thread, or
+ * 0 fits    THREADS SHARED BLOCKS     blocks that a multiprocessor has room for by its threads, by
+ * its shared memory, and at most sm      WARPS                     that a multiprocessor has room
+ * for room    BLOCKS REGISTERS          with so many at most a thread, so many blocks fit
+ *   buffer  OFFSET BYTES TYPE         in shared memory
+ *   layout  TEXT                      "#mma = ...": those that types name
+ *   tile    NAME TYPE                 tiles that have a name in the text, with their layouts */
+#include "compiler/schedule/gpu.h"
+#include "compiler/target/explain.h"
+#include "compiler/target/target.h"
+
+/* m: level 2. ptx: made with the places of map. */
+void nv_explain(strbuf *out, const ir_module *m, const gpu_limits *gpu, const target_needs *needs,
+                const explain_map *map, const char *ptx);
+
+#endif
