@@ -1,4 +1,4 @@
-/* A deep copy keeps value ids, so that notes about values made for one copy hold for the other. */
+/* A deep copy of a module keeps value ids, so that notes about values made for one copy hold for the other. */
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 
@@ -123,5 +123,83 @@ ir_module *ir_clone(const ir_module *m, arena *a)
     copy->level = m->level;
     copy->kernel = clone_fn(&c, copy, m->kernel);
     copy->launch = clone_fn(&c, copy, m->launch);
+    return copy;
+}
+
+/* ---- inside of one function ---- */
+
+typedef struct copier {
+    ir_fn *fn;
+    ir_val *to; /* of each value that was there before; 0 = itself */
+    ir_val n;
+} copier;
+
+static ir_block *copy_block(copier *c, const ir_block *from, ir_op *owner);
+
+static ir_val copy_values(copier *c, ir_val first, uint32_t n, ir_op *def, ir_block *block)
+{
+    ir_val res = n ? c->fn->values.n : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        ir_value v = c->fn->values.at[first + i];
+        v.def = def;
+        v.block = block;
+        c->to[first + i] = (ir_val)vec_push(&c->fn->values, c->fn->module->a, v);
+    }
+    return res;
+}
+
+static ir_op *copy_op(copier *c, const ir_op *from)
+{
+    arena *a = c->fn->module->a;
+    ir_op *op = ARENA_NEW(a, ir_op);
+
+    *op = *from;
+    op->prev = op->next = NULL;
+    op->parent = NULL;
+    op->args = ARENA_ARRAY(a, ir_val, from->nargs);
+    for (int i = 0; i < from->nargs; i++)
+        op->args[i] = from->args[i] < c->n && c->to[from->args[i]] ? c->to[from->args[i]]
+                                                                   : from->args[i];
+    for (int i = 0; i < OP_MAX_ATTRS; i++) {
+        if (op_info(from->code)->attr[i].kind == ATTR_INTS)
+            op->attr[i].ints.at = arena_dup(a, from->attr[i].ints.at,
+                                            from->attr[i].ints.n * sizeof *from->attr[i].ints.at);
+    }
+    op->regions = ARENA_ARRAY(a, ir_block *, from->nregions);
+    for (int i = 0; i < from->nregions; i++)
+        op->regions[i] = copy_block(c, from->regions[i], op);
+    op->res = copy_values(c, from->res, from->nres, op, NULL);
+    return op;
+}
+
+static ir_block *copy_block(copier *c, const ir_block *from, ir_op *owner)
+{
+    ir_block *blk = ARENA_NEW(c->fn->module->a, ir_block);
+
+    blk->owner = owner;
+    blk->nargs = from->nargs;
+    blk->arg = copy_values(c, from->arg, from->nargs, NULL, blk);
+    for IR_EACH_OP(op, from) {
+        ir_op *copy = copy_op(c, op);
+        copy->parent = blk;
+        copy->prev = blk->last;
+        *(blk->last ? &blk->last->next : &blk->first) = copy;
+        blk->last = copy;
+    }
+    return blk;
+}
+
+ir_op *ir_copy_before(ir_fn *fn, const ir_op *op, ir_op *before)
+{
+    copier c = {.fn = fn, .n = fn->values.n};
+
+    c.to = ARENA_ARRAY(fn->module->a, ir_val, c.n);
+    ir_op *copy = copy_op(&c, op);
+    copy->parent = before->parent;
+    copy->prev = before->prev;
+    copy->next = before;
+    *(before->prev ? &before->prev->next : &before->parent->first) = copy;
+    before->prev = copy;
     return copy;
 }

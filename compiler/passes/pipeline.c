@@ -25,6 +25,9 @@ enum { STEPS = sizeof steps / sizeof *steps };
 
 static const pass_table level_1 = {rows, ROWS, steps, STEPS};
 
+static const char *const tail_steps[] = {"peel_tails", "prove_bounds", "simplify", "cse", "dce"};
+static const pass_table tails = {rows, ROWS, tail_steps, sizeof tail_steps / sizeof *tail_steps};
+
 typedef struct pipeline {
     const pass_table *table;
     void *shared;
@@ -167,6 +170,11 @@ tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *o
     if (m->level != 1)
         return TW_OK;
     return pipeline_run_table(&level_1, NULL, NULL, m, diags, options);
+}
+
+tw_status pipeline_run_tails(ir_module *m, diag_list *diags)
+{
+    return pipeline_run_table(&tails, NULL, NULL, m, diags, NULL);
 }
 
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,

@@ -2,6 +2,7 @@
  *   irtool print|plain|hash|verify FILE      parse, then print (plain: numbered) / hash / nothing
  *   irtool pass NAME FILE                    parse, run one pass, print
  *   irtool passes FILE                       parse, run all passes, print
+ *   irtool tails FILE                        the same, then pipeline_run_tails
  *   irtool schedule [NAME=VALUE...] FILE     parse, run all passes, schedule, print
  *       num_warps, num_stages, operand_registers, lazy_rescale, program_order, capability (80);
  *       pass=NAME: only this pass of the schedule, and none before; after=NAME: what it leaves
@@ -75,6 +76,13 @@ static tw_status run_schedule(job *j, ir_module *m)
     return st == TW_OK ? schedule_run(m, &gpu, &j->params, &j->diags, &options, NULL) : st;
 }
 
+static tw_status run_tails(job *j, ir_module *m)
+{
+    tw_status st = pipeline_run(m, &j->diags, NULL);
+
+    return st == TW_OK ? pipeline_run_tails(m, &j->diags) : st;
+}
+
 static tw_status work(void *arg)
 {
     job *j = arg;
@@ -92,6 +100,8 @@ static tw_status work(void *arg)
         st = pipeline_run_pass(m, j->pass, &j->diags, NULL);
     else if (strcmp(j->verb, "passes") == 0)
         st = pipeline_run(m, &j->diags, NULL);
+    else if (strcmp(j->verb, "tails") == 0)
+        st = run_tails(j, m);
     if (st != TW_OK)
         return st;
     if (strcmp(j->verb, "hash") == 0)
@@ -148,7 +158,7 @@ static bool read_setting(job *j, const char *word)
 int main(int argc, char **argv)
 {
     static const char *const verbs[] = {"print", "plain", "hash", "verify", "pass", "passes",
-                                        "schedule"};
+                                        "tails", "schedule"};
     job j = {.params = schedule_defaults(), .capability = 80};
     int at = 2;
 

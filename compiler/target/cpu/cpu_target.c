@@ -1,6 +1,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/ir/iredit.h"
+#include "compiler/passes/pipeline.h"
 #include "compiler/target/cpu/cpu_emit.h"
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/target/target.h"
@@ -76,6 +77,7 @@ static tw_status run_job(job *j)
                          "of the CPU take level 1; device 'interp' runs both");
     ir_walk(fn->body, survey_op, &s);
     TRY(s.st);
+    TRY(pipeline_run_tails(j->in->module, j->in->diags));
     const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
     if (plan->scratch_bytes > CPU_MAX_SCRATCH) {
         diag_add(j->in->diags, DIAG_LIMIT, (span){0},
