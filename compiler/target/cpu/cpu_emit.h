@@ -118,6 +118,10 @@ cpu_index cpu_loop_open(cpu_emit *e, cpu_loop *l, int64_t n, int64_t step, LLVMV
                         int ncarried);
 /* carried: what the iteration ends with, which is also what the loop leaves. */
 void cpu_loop_close(cpu_emit *e, cpu_loop *l, LLVMValueRef *carried);
+/* Code that runs where condition (i1, known here) holds; a depth of its own. after: of
+ * cpu_when_open, for cpu_when_close. */
+LLVMBasicBlockRef cpu_when_open(cpu_emit *e, LLVMValueRef condition);
+void cpu_when_close(cpu_emit *e, LLVMBasicBlockRef after);
 
 /* ---- cpu_nests.c ---- */
 void cpu_emit_nest(cpu_emit *e, const cpu_nest *n);

@@ -1,5 +1,6 @@
 /* Loops inside of a nest. Trip counts are constants, of at least one: the test is at the end. A
- * loop of one iteration is no loop. */
+ * loop of one iteration is no loop. What runs on a condition has a depth of its own, as a loop has:
+ * what is computed there is not known after it. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
 
@@ -37,6 +38,25 @@ void cpu_loop_close(cpu_emit *e, cpu_loop *l, LLVMValueRef *carried)
     ll_phi_add(l->index, next, e->here);
     for (int i = 0; i < l->ncarried; i++)
         ll_phi_add(l->phi[i], carried[i], e->here);
+    cpu_memo_close(e, e->depth);
+    e->depth--;
+    cpu_goto(e, after);
+}
+
+LLVMBasicBlockRef cpu_when_open(cpu_emit *e, LLVMValueRef condition)
+{
+    LLVMBasicBlockRef before = e->here, then = ll_block(e->cx, ""), after = ll_block(e->cx, "");
+
+    LLVMBuildCondBr(e->cx->b, condition, then, after);
+    ICHECK(e->depth + 1 < CPU_MAX_DEPTH, "loops of a nest are few");
+    e->enter[e->depth++] = before;
+    cpu_goto(e, then);
+    return after;
+}
+
+void cpu_when_close(cpu_emit *e, LLVMBasicBlockRef after)
+{
+    LLVMBuildBr(e->cx->b, after);
     cpu_memo_close(e, e->depth);
     e->depth--;
     cpu_goto(e, after);

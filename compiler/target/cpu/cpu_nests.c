@@ -386,6 +386,8 @@ static void emit_units(cpu_nesting *s, int mr, int nr, cpu_index row)
         cpu_emit_dot(e, s->n, at, mr, nr);
     for (uint32_t i = 0; i < s->n->items.n; i++) {
         const cpu_item *item = &s->n->items.at[i];
+        if (item->kind == ITEM_DOT && s->in_place)
+            continue;
         if (item->kind == ITEM_REDUCE) {
             reduce_units(s, item, at, mr, nr);
             continue;
@@ -445,15 +447,83 @@ static void each_unit(cpu_nesting *s, int nr, cpu_index row, int rows,
         fn(s, rows - whole, nr, index_sum(s->e, row, s->stage_row));
 }
 
-/* Results of a dot alone in its nest are summed where they stay: what it starts from is read at the
- * same places first. */
+/* The factor by which the dot's start differs from what lies in buf, the place of its result: x of
+ * x * acc, where acc lies there and x is the same in all inner rows. 0: it is not known to be so.
+ */
+static ir_val factor_of_start(const cpu_nesting *s, uint32_t buf)
+{
+    const cpu_plan *p = s->e->plan;
+    const ir_op *start = ir_def(s->e->fn, s->n->dot->args[2]);
+
+    if (!start || start->code != OP_MUL || p->value.at[start->res].place != CPU_VIRTUAL)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        const cpu_value *acc = &p->value.at[start->args[i]];
+        const ir_op *x = ir_def(s->e->fn, start->args[1 - i]);
+        if (acc->buf && cpu_buf_root(p, acc->buf) == cpu_buf_root(p, buf) &&
+            acc->lane == s->n->lane && x && x->code == OP_BROADCAST &&
+            ir_type_of(s->e->fn, x->args[0]).shape[s->n->inner] == 1)
+            return start->args[1 - i];
+    }
+    return 0;
+}
+
+/* Is the factor other than 1 in any lane? */
+static LLVMValueRef is_scaled(cpu_nesting *s, ir_val factor, int nr, cpu_index row)
+{
+    cpu_emit *e = s->e;
+    const cpu_at *at = units_at(s, 1, nr, row);
+    LLVMValueRef any = NULL;
+
+    for (int j = 0; j < nr; j++) {
+        LLVMValueRef x = cpu_vector(e, cpu_eval(e, factor, &at[j]));
+        LLVMValueRef one = LLVMConstReal(LLVMTypeOf(x), 1.0);
+        LLVMValueRef other = LLVMBuildFCmp(e->cx->b, LLVMRealUNE, x, one, "");
+        any = any ? LLVMBuildOr(e->cx->b, any, other, "") : other;
+    }
+    LLVMTypeRef bits = LLVMIntTypeInContext(e->cx->context, (unsigned)e->isa->lanes);
+    any = LLVMBuildBitCast(e->cx->b, any, bits, "");
+    return LLVMBuildICmp(e->cx->b, LLVMIntNE, any, LLVMConstNull(bits), "");
+}
+
+/* What the dot starts from, into the stage; where that is the place of the result and a factor of
+ * 1 leaves what lies there, nothing. */
+static void emit_start(cpu_nesting *s, uint32_t buf, int nr, cpu_index row, int rows)
+{
+    ir_val factor = buf ? factor_of_start(s, buf) : 0;
+
+    if (!factor) {
+        each_unit(s, nr, row, rows, start_units);
+        return;
+    }
+    LLVMBasicBlockRef after = cpu_when_open(s->e, is_scaled(s, factor, nr, row));
+    each_unit(s, nr, row, rows, start_units);
+    cpu_when_close(s->e, after);
+}
+
+/* The buffer of the dot's results, if nothing but what they start from is read before they are all
+ * known: the rest of the nest reduces them. 0: there is none. */
+static uint32_t place_of_results(const cpu_nesting *s)
+{
+    for (uint32_t i = 0; i < s->n->items.n; i++) {
+        const cpu_item *item = &s->n->items.at[i];
+        if (item->kind != ITEM_DOT &&
+            (item->kind != ITEM_REDUCE || item->op->args[0] != s->n->dot->res))
+            return 0;
+    }
+    return s->e->plan->value.at[s->n->dot->res].buf;
+}
+
+/* Results are summed where they stay if they can be: what the dot starts from is read at the same
+ * places first. */
 static void emit_tile_rows(cpu_nesting *s, int nr, cpu_index row, int rows)
 {
     cpu_emit *e = s->e;
-    uint32_t buf = s->n->items.n == 1 ? e->plan->value.at[s->n->dot->res].buf : 0;
+    uint32_t buf = place_of_results(s);
     cpu_at at = s->at;
 
     at.i[s->n->inner] = row;
+    s->in_place = buf != 0;
     if (buf) {
         const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
         s->stage = (cpu_stage){cpu_buf_address(e, b, &at, e->depth), b->stride[s->n->inner]};
@@ -462,9 +532,9 @@ static void emit_tile_rows(cpu_nesting *s, int nr, cpu_index row, int rows)
         s->stage = (cpu_stage){p, (int64_t)nr * e->isa->lanes};
     }
     if (!cpu_dot_starts_at_zero(e, s->n->dot))
-        each_unit(s, nr, row, rows, start_units);
+        emit_start(s, buf, nr, row, rows);
     cpu_emit_tiles(e, s->n, &at, rows, nr, s->stage);
-    if (!buf)
+    if (!buf || s->n->items.n > 1)
         each_unit(s, nr, row, rows, emit_units);
 }
 

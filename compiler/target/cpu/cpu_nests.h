@@ -14,6 +14,7 @@ typedef struct cpu_nesting {
     int nr;              /* vectors that have running values */
     cpu_stage stage;     /* of a dot of tiles: the results of 32 rows, */
     cpu_index stage_row; /* and of which of them the units are */
+    bool in_place;       /* the stage is where the results stay */
 } cpu_nesting;
 
 /* ---- cpu_nests.c ---- */

@@ -65,11 +65,24 @@ LLVMValueRef cpu_fma_or_not(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, LLVMVal
     return LLVMBuildFAdd(e->cx->b, LLVMBuildFMul(e->cx->b, x, y, ""), z, "");
 }
 
+/* m where v is less than 8 above it, else the larger: what m rescales then mostly stays as it is.
+ * Not <= 8: the difference is rounded. From m = -inf it is inf or NaN. */
+static LLVMValueRef lazy_maximum(cpu_emit *e, LLVMValueRef m, LLVMValueRef v, LLVMValueRef larger)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMValueRef most = LLVMConstReal(LLVMTypeOf(m), 8.0);
+    LLVMValueRef near = LLVMBuildFCmp(b, LLVMRealOLT, LLVMBuildFSub(b, v, m, ""), most, "");
+
+    return LLVMBuildSelect(b, near, m, larger, "");
+}
+
 static LLVMValueRef float_op(cpu_emit *e, enum ir_opcode code, enum dtype t, LLVMValueRef *a)
 {
     if (code == OP_FMA)
         return float_fma(e, t, a);
     LLVMValueRef v = ll_float_op(e->cx, code, a);
+    if (code == OP_RUNNING_MAX && e->isa->tiles != CPU_TILES_NONE)
+        return lazy_maximum(e, a[0], a[1], v);
     return v ? v : cpu_math(e, code, a[0]);
 }
 

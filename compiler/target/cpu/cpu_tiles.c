@@ -2,8 +2,8 @@
  *
  * a comes from the scalar operand: 16 of its rows, 32 elements of K next to each other; b from the
  * vector operand, in pairs: one row of the tile is 16 lanes of two elements. c is 16 rows of one
- * vector. Up to 2 x 2 of them are summed over all of K before they go to memory; cpu_tile_fit.c counts
- * the registers that this takes, so what is alive at once here must be what it counts.
+ * vector. Up to 2 x 2 of them are summed over all of K before they go to memory; cpu_tile_fit.c
+ * counts the registers that this takes, so what is alive at once here must be what it counts.
  *
  * Everything goes through four operations. In AMX they are LLVM's intrinsics on values of type
  * x86_amx: LLVM allocates the registers, configures them once a function, and would spill them
