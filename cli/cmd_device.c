@@ -86,7 +86,7 @@ static int open_named(cli *c, tw_context *cx, device_list *list)
 static void open_gpus(cli *c, tw_context *cx, device_list *list)
 {
     for (int i = 0; i < MOST_GPUS; i++) {
-        char spec[16];
+        char spec[24];
         snprintf(spec, sizeof spec, "cuda:%d", i);
         tw_status st = tw_device_open(cx, spec, &list->at[list->count]);
         if (st == TW_OK)
