@@ -22,6 +22,8 @@
  *     wait, barrier, if there is a next iteration copy its K;  ... read V ...
  *   }
  *
+ * If the iteration does this under a condition, then otherwise it copies the next one's K at once.
+ *
  * Loops that pass_join_loops made one chain are one: slots and copies run on from loop to loop, and
  * an iteration ahead may be in a later loop. Copies keep their `inside` bits: where an early copy
  * may be of this loop or a later one, only what is true of both. What is copied in front of the
@@ -335,13 +337,19 @@ static int place_in_block(const ir_op *op)
     return n;
 }
 
+/* Where the loop's copies stand, and with them all who read them. */
+static const ir_block *block_of(const loop_copies *l)
+{
+    return (l->guard ? l->guard : l->loop)->regions[0];
+}
+
 static int read_at(const piping *p, uint32_t seg, uint32_t i, bool last)
 {
     const loop_copies *l = &p->loops[seg];
-    const ir_block *body = l->loop->regions[0];
+    const ir_block *blk = block_of(l);
     ir_val slot = l->at.at[i].slot->res;
 
-    return place_in_block(last ? last_reader(p->fn, body, slot) : first_reader(p->fn, body, slot));
+    return place_in_block(last ? last_reader(p->fn, blk, slot) : first_reader(p->fn, blk, slot));
 }
 
 /* The group of copy i in a loop: how many different places of first reading come before its own. */
@@ -386,18 +394,25 @@ static bool find_groups(piping *p)
     return p->ngroups > 1;
 }
 
+/* The first group of the next iteration. */
+static void build_next(piping *p, ir_builder *b, uint32_t seg, ir_val zero)
+{
+    ir_val counter = p->loops[seg].loop->regions[0]->arg;
+
+    build_guarded(p, b, 0, segments_ahead(b, &p->chain, seg, counter, 1), zero);
+}
+
 /* In front of the first reading of a group: it has landed, and what was read before is free. */
 static void turn_group(piping *p, uint32_t seg, int group, ir_op *reader, ir_val zero)
 {
     ir_builder b = ir_before(p->fn, reader);
-    ir_val counter = p->loops[seg].loop->regions[0]->arg;
 
     ir_copy_wait(&b, 0);
     ir_barrier(&b, 0, 0);
     if (group + 1 < p->ngroups)
         build_now(p, &b, seg, group + 1, zero);
     else
-        build_guarded(p, &b, 0, segments_ahead(&b, &p->chain, seg, counter, 1), zero);
+        build_next(p, &b, seg, zero);
 }
 
 static void single_loop(piping *p, uint32_t seg, const ir_val *slot, ir_val zero)
@@ -408,11 +423,15 @@ static void single_loop(piping *p, uint32_t seg, const ir_val *slot, ir_val zero
     for (int g = 0; g < p->ngroups; g++) {
         for (uint32_t i = 0; i < p->ncopies; i++) {
             if (p->group[i] == g)
-                reader[g] = first_reader(p->fn, l->loop->regions[0], l->at.at[i].slot->res);
+                reader[g] = first_reader(p->fn, block_of(l), l->at.at[i].slot->res);
         }
     }
     for (int g = 0; g < p->ngroups; g++)
         turn_group(p, seg, g, reader[g], zero);
+    if (l->guard) { /* what was in its place has been read: a barrier stands behind each reading */
+        ir_builder other = ir_before(p->fn, l->guard->regions[1]->first);
+        build_next(p, &other, seg, zero);
+    }
     drop_copies(p, seg, slot);
 }
 

@@ -1,4 +1,5 @@
 #include "tests/support/sched_rig.h"
+#include "compiler/ir/irbuild.h"
 #include "tests/support/ir_fixture.h"
 #include <check.h>
 #include <stdio.h>
@@ -61,8 +62,8 @@ void sched_must_fail(sched_rig *r, const char *const *text)
 
 typedef struct mutation {
     ir_module *m; /* a copy */
-    int wanted, seen, form;
-    bool done;
+    int wanted, seen;
+    bool trap, done;
     char what[96];
 } mutation;
 
@@ -95,6 +96,11 @@ static void weaken(ir_op *op, void *arg)
     if (mu->done || form < 0 || form >= forms)
         return;
     mu->done = true;
+    if (mu->trap) {
+        ir_builder b = ir_before(mu->m->kernel, op);
+        ir_assert(&b, ir_const_int(&b, DT_I1, 0), "nobody comes here");
+        return;
+    }
     snprintf(mu->what, sizeof mu->what, "%s '%s' of line %d",
              form ? "one group more in" : "without", op_info(op->code)->name,
              op->where.src ? source_line(op->where.src, op->where.lo) : 0);
@@ -125,6 +131,14 @@ ir_module *sched_weakened(const ir_module *m, int n, const char **what)
     ir_walk(mu.m->kernel->body, weaken, &mu);
     *what = arena_printf(&ir_arena, "%s", mu.what);
     return mu.done ? mu.m : NULL;
+}
+
+ir_module *sched_trapped(const ir_module *m, int n)
+{
+    mutation mu = {.m = ir_clone(m, &ir_arena), .wanted = n, .trap = true};
+
+    ir_walk(mu.m->kernel->body, weaken, &mu);
+    return mu.m;
 }
 
 int sched_mutate(sched_rig *r, const char **missed)

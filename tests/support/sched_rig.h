@@ -27,6 +27,8 @@ void sched_must_fail(sched_rig *r, const char *const *text);
  * (waits, commits, barriers, arrivals, fences) or to let one wait for a group less. NULL: there are
  * no more. *what says which it is. */
 ir_module *sched_weakened(const ir_module *m, int n, const char **what);
+/* The op that this takes away or weakens fails in this copy as soon as it is reached. */
+ir_module *sched_trapped(const ir_module *m, int n);
 /* Every such module must fail. Returns how many were tried; those that still run are listed in
  * *missed, one a line ("" when there is none). */
 int sched_mutate(sched_rig *r, const char **missed);
