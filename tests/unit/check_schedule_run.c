@@ -85,7 +85,8 @@ static void check_all(const trial *t)
 {
     static const schedule_params tried[] = {
         {4, 2, 0, 1, 0}, {4, 1, 0, 1, 1}, {2, 3, 1, 0, 1},
-        {1, 2, 1, 1, 0}, {8, 1, 1, 1, 0}, {2, 4, 0, 0, 0}, {4, 2, 2, 1, 0}};
+        {1, 2, 1, 1, 0}, {8, 1, 1, 1, 0}, {2, 4, 0, 0, 0}, {4, 2, 2, 1, 0},
+        {4, 1, 2, 1, 0}, {2, 3, 2, 0, 1}};
     run_case want = {.n = t->n};
     ir_module *m = schedule_lower(t->kernel, t->values, t->align);
 
