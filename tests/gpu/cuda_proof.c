@@ -7,7 +7,7 @@
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"
 #include "runtime/cuda/cuda_device.h"
-#include "tests/gpu/proof_kernels.h"
+#include "tests/support/proof_kernels.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,63 +64,11 @@ static void keep_log(void *user, tw_log_level level, const char *text)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static proof_code code;
-
-static tw_status proof_compile(const target *t, const target_input *in, arena *a, artifact **out)
-{
-    static const char *asserts[] = {"x[0] is not negative"};
-    static const recipe_workspace space = {.base = 8 * N};
-    artifact *art = ARENA_NEW(a, artifact);
-
-    (void)t;
-    art->nobjects = art->nsteps = art->nasserts = 1;
-    art->ncounters = art->nworkspaces = 1;
-    art->object = ARENA_NEW(a, code_object);
-    *art->object = (code_object){OBJECT_PTX, (uint32_t)strlen(code.ptx), (const uint8_t *)code.ptx};
-    art->workspace = ARENA_NEW(a, recipe_workspace);
-    *art->workspace = space;
-    art->step = ARENA_NEW(a, recipe_step);
-    *art->step = (recipe_step){.symbol = "proof",
-                               .nslots = code.nslots,
-                               .slot = ARENA_ARRAY(a, recipe_slot, 4),
-                               .grid_map = {0, 1, 2},
-                               .block_threads = 128,
-                               .shared_bytes = code.shared_bytes};
-    memcpy(art->step->slot, code.slot, sizeof code.slot);
-    bool uses_space = code.slot[0].kind == SLOT_WORKSPACE;
-    art->ncounters = art->nworkspaces = uses_space;
-    art->assert_text = asserts;
-    art->launch_text = artifact_launch_text(a, in->module);
-    *out = art;
-    return TW_OK;
-}
-
-static bool never(const target *t)
-{
-    (void)t;
-    return false;
-}
-
-static const char *no_features(const target *t)
-{
-    (void)t;
-    return "";
-}
-
-static const char *const nothing[] = {NULL};
-static const target proof_target = {.name = "sm_80",
-                                    .family = "cuda",
-                                    .emits = nothing,
-                                    .usable = never,
-                                    .features = no_features,
-                                    .compile = proof_compile};
-
-static tw_kernel *kernel(const proof_code *c, const char *text)
+static tw_kernel *kernel(const proof_code *c)
 {
     tw_kernel *k;
 
-    code = *c;
-    must(tw_kernel_load_text(cx, "proof.tw", text, strlen(text), NULL, &k), "load a kernel");
+    must(proof_load(cx, c, &k), "load a kernel");
     return k;
 }
 
@@ -343,7 +291,7 @@ static void prove_timing(tw_kernel *add)
 
 static void prove_workspaces(void)
 {
-    tw_kernel *k = kernel(&count_code, text_blocks);
+    tw_kernel *k = kernel(&proof_count);
     CUstream one = new_stream(), two = new_stream();
     bool right = true;
 
@@ -360,22 +308,21 @@ static void prove_workspaces(void)
 
 static void prove_shared(void)
 {
-    tw_kernel *k = kernel(&shared_code, text_blocks);
+    tw_kernel *k = kernel(&proof_shared);
     tw_status st = launch(k, NULL);
 
     row("100000 bytes of shared memory", st == TW_OK && first_of(y) == 127.0f, "y[0] = %g %s",
         (double)first_of(y), st ? said() : "");
     tw_kernel_destroy(k);
-    proof_code too_much = shared_code;
-    too_much.shared_bytes = 300000;
-    k = kernel(&too_much, text_blocks);
-    row("300000 bytes of shared memory", launch(k, NULL) == TW_E_LIMIT, "%s", said());
+    k = kernel(&proof_too_shared);
+    st = launch(k, NULL);
+    row("300000 bytes of shared memory", st == TW_E_LIMIT, "%s", said());
     tw_kernel_destroy(k);
 }
 
 static void prove_large_grid(void)
 {
-    tw_kernel *k = kernel(&last_code, text_many);
+    tw_kernel *k = kernel(&proof_last);
     double start = clock_seconds();
 
     clear_first();
@@ -388,7 +335,7 @@ static void prove_large_grid(void)
 
 static void prove_asserts(void)
 {
-    tw_kernel *k = kernel(&assert_code, text_blocks);
+    tw_kernel *k = kernel(&proof_assert);
     const float bad = -1.0f, good = 1.0f;
 
     must(tw_memory_copy(dev, x, &bad, sizeof bad, TW_COPY_TO_DEVICE, NULL), "copy");
@@ -439,7 +386,7 @@ static bool replay(void *exec, CUstream s)
 static void prove_captures(void)
 {
     CUstream s = new_stream();
-    tw_kernel *k = kernel(&count_code, text_blocks);
+    tw_kernel *k = kernel(&proof_count);
     tw_status st;
 
     captured(s, &st, k);
@@ -466,8 +413,8 @@ static void prove_memory(tw_kernel *add)
     cuda_scope s;
 
     shape[0] = 1024;
-    row("a host pointer", launch_with(add, tensor_at(x), tensor_at(host), NULL) == TW_E_ARG, "%s",
-        said());
+    tw_status st = launch_with(add, tensor_at(x), tensor_at(host), NULL);
+    row("a host pointer", st == TW_E_ARG, "%s", said());
     row("and the context", launch(add, NULL) == TW_OK && tw_stream_sync(dev, NULL) == TW_OK,
         "is as good as before");
     must(cuda_enter(d->cx, &s), "context");
@@ -479,15 +426,14 @@ static void prove_memory(tw_kernel *add)
     to.device.device_type = kDLCUDAManaged;
     for (int i = 0; i < 1024; i++)
         ((float *)pinned)[i] = 2.0f;
-    tw_status st = launch_with(add, from, to, NULL);
+    st = launch_with(add, from, to, NULL);
     st = st ? st : tw_stream_sync(dev, NULL);
     row("pinned and managed memory", st == TW_OK && *(float *)(uintptr_t)managed == 3.0f, "%s",
         st ? said() : "read and written");
     shape[0] = N;
     void *all;
-    row("more memory than there is",
-        tw_memory_alloc(dev, (size_t)dev->gpu.memory_bytes * 2, &all) == TW_E_NOMEM, "%s",
-        tw_last_error()->text);
+    st = tw_memory_alloc(dev, (size_t)dev->gpu.memory_bytes * 2, &all);
+    row("more memory than there is", st == TW_E_NOMEM, "%s", said());
 }
 
 /* Poisoned first, and with the first GPU's context current. */
@@ -525,8 +471,8 @@ static void prove_second_gpu(tw_kernel *add)
     }
     must(tw_memory_alloc(other, sizeof host, &from), "memory");
     must(tw_memory_alloc(other, sizeof host, &to), "memory");
-    row("memory of another GPU", launch_with(add, tensor_at(x), tensor_at(to), NULL) == TW_E_ARG,
-        "%s", said());
+    tw_status st = launch_with(add, tensor_at(x), tensor_at(to), NULL);
+    row("memory of another GPU", st == TW_E_ARG, "%s", said());
     must(cuda_enter(cuda_of(dev)->cx, &s), "context");
     api->cuCtxGetCurrent(&before);
     int wrong = wrong_on(other, add, from, to);
@@ -568,7 +514,7 @@ static void prove_fault(tw_kernel *add, bool shared)
 {
     const char *what = shared ? "a fault, context held by others" : "a fault, context ours alone";
     cuda_device *d = cuda_of(dev);
-    tw_kernel *k = kernel(&fault_code, text_blocks);
+    tw_kernel *k = kernel(&proof_fault);
     CUcontext theirs;
     char text[160];
 
@@ -625,7 +571,7 @@ static void prove_store(const char *path)
     open_context(path);
     make_tensors();
     double opened = clock_seconds();
-    tw_kernel *add = kernel(&add_code, text_blocks);
+    tw_kernel *add = kernel(&proof_add);
     must(launch(add, NULL), "warm store");
     must(tw_stream_sync(dev, NULL), "sync");
     double done = clock_seconds();
@@ -650,7 +596,7 @@ static void describe(double seconds)
 
 static void prove_all(void)
 {
-    tw_kernel *add = kernel(&add_code, text_blocks);
+    tw_kernel *add = kernel(&proof_add);
 
     prove_launch(add);
     prove_linking();

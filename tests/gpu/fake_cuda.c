@@ -407,6 +407,7 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction fn, int attribute, int value)
 static void note_launch(fake_launch *l, CUfunction fn, void **extra)
 {
     snprintf(l->kernel, sizeof l->kernel, "%s", fn->name);
+    l->text = fn->module->text;
     l->device = fake_current()->device;
     l->slots = 0;
     const void *buffer = NULL;

@@ -12,6 +12,7 @@ enum { FAKE_DEVICES = 4, FAKE_SLOTS = 64 };
 
 typedef struct fake_launch {
     char kernel[64];
+    const char *text; /* of its module: PTX, as long as that is loaded */
     unsigned blocks, threads, shared_bytes;
     CUstream stream;
     CUdevice device;
