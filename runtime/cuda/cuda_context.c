@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
+#include <sched.h>
 #include <stdio.h>
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -155,6 +156,8 @@ static tw_status make_anew(cuda_context *cx)
 {
     if (!cx->primary)
         return stays_broken(cx);
+    while (atomic_load(&cx->holders)) /* who comes from now on sees that it is broken */
+        sched_yield();
     if (cx->retained)
         cx->api->cuDevicePrimaryCtxRelease(cx->device);
     cx->retained = false;

@@ -10,7 +10,11 @@
  * A kernel that faults breaks its context: every later call in it fails. A primary context is then
  * let go and retained again, which makes it new if nobody else holds it; the generation counts
  * that, and whatever was in the old one (memory, code, events) is gone. A context that others hold,
- * or the application's own, stays broken until they let go of it. Any thread. */
+ * or the application's own, stays broken until they let go of it. Any thread.
+ *
+ * Pinned memory goes with its context too, and reading what is gone ends the process; no driver is
+ * asked that could say no. So who reads it holds the context meanwhile (cuda_hold), and a context
+ * is let go of only when nobody does. */
 #include "runtime/cuda/cuda_error.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +32,8 @@ typedef struct cuda_context {
     _Atomic(CUcontext) handle;
     atomic_int state;
     atomic_uint generation;
-    char fault[256]; /* what broke it */
+    atomic_uint holders; /* threads between cuda_hold and cuda_unhold */
+    char fault[256];     /* what broke it */
 } cuda_context;
 
 tw_status cuda_context_open(const cuda_api *api, CUdevice device, cuda_context **out);
@@ -38,6 +43,24 @@ void cuda_context_close(cuda_context *cx);
 tw_status cuda_context_ready(cuda_context *cx);
 /* It is broken from now on; what: by which call and kernel. */
 void cuda_context_break(cuda_context *cx, const char *what);
+
+/* Until cuda_unhold, what was made in this generation of the context stays: true; or it is gone, or
+ * about to go: false, and there is nothing to undo. For a few loads and stores: no lock is taken
+ * and no driver called in between. The state is looked at first: a context that was made anew since
+ * has its new generation before it is ready. */
+static inline bool cuda_hold(cuda_context *cx, unsigned generation)
+{
+    atomic_fetch_add(&cx->holders, 1);
+    if (atomic_load(&cx->state) == CUDA_READY && atomic_load(&cx->generation) == generation)
+        return true;
+    atomic_fetch_sub(&cx->holders, 1);
+    return false;
+}
+
+static inline void cuda_unhold(cuda_context *cx)
+{
+    atomic_fetch_sub(&cx->holders, 1);
+}
 
 /* The context made current for a while, and what was put back afterwards. */
 typedef struct cuda_scope {

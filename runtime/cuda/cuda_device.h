@@ -138,6 +138,14 @@ tw_status cuda_link(cuda_device *d, const code_object *ptx, const char *name, vo
                     size_t *size, int32_t *registers, int32_t *spill_bytes);
 tw_status cuda_finish(tw_device *dev, artifact *art, arena *a);
 
+/* cuda_words.c: where code of one generation of the context notes failed asserts */
+/* NULL: no memory. In d's context. */
+volatile uint64_t *cuda_word_take(cuda_device *d, unsigned generation);
+void cuda_word_give(cuda_device *d, volatile uint64_t *word, unsigned generation);
+/* 1 + the index of the assert that failed last, once; 0 if none did, word is NULL or is gone. */
+int32_t cuda_word_read(cuda_device *d, volatile uint64_t *word, unsigned generation);
+void cuda_words_drop(cuda_device *d); /* at close */
+
 /* cuda_module.c */
 tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded);
 void cuda_unload(tw_device *dev, void *loaded);

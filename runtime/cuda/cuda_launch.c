@@ -75,7 +75,7 @@ static tw_status queue_step(const queue *q, const driver_step *s)
     return queue_parts(q, s);
 }
 
-/* In checked mode a fault is found by the launch that made it. */
+/* With checked launches a fault is found by the launch that made it. */
 static tw_status wait_if_checked(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed)
 {
     bool capturing = false;
@@ -123,10 +123,7 @@ static tw_status report_assert(cuda_device *d)
     pthread_mutex_lock(&d->lock);
     for (cuda_loaded *l = d->loaded; l && !failed; l = l->next) {
         const cuda_code *c = atomic_load(&l->code);
-        volatile uint64_t *word = cuda_has(d, c->generation) ? c->word : NULL;
-        if (!word || !*word)
-            continue;
-        failed = (int32_t)(__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & INT32_MAX);
+        failed = cuda_word_read(d, c->word, c->generation);
         found = l;
     }
     tw_status st = TW_OK;

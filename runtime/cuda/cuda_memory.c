@@ -408,15 +408,5 @@ void cuda_memory_drop(cuda_device *d)
         mem_free(b);
     }
     free_memory(d, d->flush, d->flush_generation);
-    while (d->words) {
-        cuda_words *w = d->words;
-        cuda_scope s;
-        d->words = w->next;
-        if (cuda_has(d, w->generation)) {
-            if (cuda_enter_cold(d->cx, &s) == TW_OK)
-                d->api->cuMemFreeHost((void *)w->at);
-            cuda_leave(d->cx, &s);
-        }
-        mem_free(w);
-    }
+    cuda_words_drop(d);
 }

@@ -11,64 +11,6 @@
 #define PARAM_BYTES_12_1 32764
 #define USUAL_SHARED 49152 /* dynamic shared memory that need not be asked for */
 
-/* ---- assert words ---------------------------------------------------------------------------- */
-
-static cuda_words *words_new(cuda_device *d)
-{
-    cuda_words *w = mem_zalloc(sizeof *w);
-    void *at = NULL;
-
-    if (!w)
-        return NULL;
-    if (d->api->cuMemHostAlloc(&at, CUDA_WORDS * sizeof *w->at,
-                               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) !=
-        CUDA_SUCCESS) {
-        mem_free(w);
-        return NULL;
-    }
-    memset(at, 0, CUDA_WORDS * sizeof *w->at);
-    w->at = at;
-    w->generation = cuda_generation(d);
-    w->next = d->words;
-    d->words = w;
-    return w;
-}
-
-/* Under d's lock, in its context. */
-static volatile uint64_t *word_of(cuda_device *d, cuda_words *w)
-{
-    for (int i = 0; i < CUDA_WORDS && w->generation == cuda_generation(d); i++)
-        if (!w->used[i]) {
-            w->used[i] = true;
-            w->at[i] = 0;
-            return &w->at[i];
-        }
-    return NULL;
-}
-
-static volatile uint64_t *word_take(cuda_device *d)
-{
-    volatile uint64_t *word = NULL;
-
-    pthread_mutex_lock(&d->lock);
-    for (cuda_words *w = d->words; w && !word; w = w->next)
-        word = word_of(d, w);
-    cuda_words *more = word ? NULL : words_new(d);
-    if (more)
-        word = word_of(d, more);
-    pthread_mutex_unlock(&d->lock);
-    return word;
-}
-
-static void word_give(cuda_device *d, volatile uint64_t *word)
-{
-    pthread_mutex_lock(&d->lock);
-    for (cuda_words *w = d->words; w && word; w = w->next)
-        if (word >= w->at && word < w->at + CUDA_WORDS)
-            w->used[word - w->at] = false;
-    pthread_mutex_unlock(&d->lock);
-}
-
 static bool notes_asserts(const artifact *art)
 {
     for (uint32_t i = 0; i < art->nsteps; i++)
@@ -136,7 +78,7 @@ static void code_free(cuda_device *d, const artifact *art, cuda_code *c)
     for (uint32_t i = 0; i < art->nobjects && there; i++)
         if (c->module[i])
             d->api->cuModuleUnload(c->module[i]);
-    word_give(d, c->word);
+    cuda_word_give(d, c->word, c->generation);
     mem_free(c->module);
     mem_free(c->entry);
     mem_free(c);
@@ -195,8 +137,13 @@ static tw_status load_all(cuda_device *d, const artifact *art, cuda_code *c)
         TRY(load_step(d, art, i, c));
     if (!notes_asserts(art))
         return TW_OK;
-    c->word = word_take(d);
-    return c->word ? TW_OK : error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts");
+    c->word = cuda_word_take(d, c->generation);
+    if (c->word)
+        return TW_OK;
+    return cuda_has(d, c->generation)
+               ? error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts")
+               : error_set(TW_E_DEVICE, "device '%s' was made anew while a kernel was loaded",
+                           d->dev->spec);
 }
 
 static tw_status code_make(cuda_device *d, const artifact *art, cuda_code **out)
@@ -252,7 +199,7 @@ tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded)
 
 static void log_unseen(cuda_device *d, const cuda_loaded *l, const cuda_code *c)
 {
-    if (c->word && cuda_has(d, c->generation) && *c->word)
+    if (cuda_word_read(d, c->word, c->generation))
         runtime_log(
             d->dev->cx, TW_LOG_WARNING,
             "kernel '%s': an assert failed, and nothing asked for it before the kernel went",
@@ -323,14 +270,6 @@ static tw_status renew(cuda_device *d, cuda_loaded *l, tw_stream *stream)
     return st;
 }
 
-/* 1 + the index of the assert that failed last, which is reported once; or 0. */
-static int32_t take_assert(volatile uint64_t *word)
-{
-    uint64_t v = word && *word ? __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) : 0;
-
-    return v > INT32_MAX ? INT32_MAX : (int32_t)v;
-}
-
 tw_status cuda_ready(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed)
 {
     cuda_device *d = cuda_of(dev);
@@ -342,7 +281,7 @@ tw_status cuda_ready(tw_device *dev, void *loaded, tw_stream *stream, int32_t *f
         TRY(renew(d, l, stream));
         c = atomic_load_explicit(&l->code, memory_order_acquire);
     }
-    *failed = take_assert(c->word);
+    *failed = cuda_word_read(d, c->word, c->generation);
     return TW_OK;
 }
 

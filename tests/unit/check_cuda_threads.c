@@ -156,6 +156,44 @@ START_TEST(a_fault_among_launches)
 }
 END_TEST
 
+/* Pinned memory goes with a broken context: whoever waits then does not look at its asserts. */
+static void fails_always(const fake_launch *l)
+{
+    *(uint64_t *)(uintptr_t)l->slot[0] = 1;
+}
+
+static void *wait_or_break(void *arg)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        tw_status st = TW_OK;
+        if (arg) {
+            st = tw_stream_sync(dev, NULL);
+        } else {
+            cuda_context_break(cuda_of(dev)->cx, "a fault");
+            if (tw_memory_alloc(dev, sizeof(float) * N, &x) == TW_OK &&
+                tw_memory_alloc(dev, sizeof(float) * N, &y) == TW_OK)
+                st = launch_on(kernel, dev, 0);
+        }
+        if (st != TW_OK && st != TW_E_DEVICE && st != TW_E_ARG && st != TW_E_DRIVER &&
+            st != TW_E_ASSERT)
+            atomic_fetch_add(&wrong, 1);
+    }
+    error_clear();
+    return NULL;
+}
+
+START_TEST(waits_while_contexts_go)
+{
+    rig_nslots = 1;
+    rig_slots[0] = (recipe_slot){SLOT_ASSERT, 0, 0};
+    fake_is->kernel = fails_always;
+    RT_OK(launch_on(kernel, dev, 0));
+    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "x is not negative");
+    in_threads(wait_or_break);
+    ck_assert_uint_ge(cuda_generation(cuda_of(dev)), 1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("cuda_threads");
@@ -166,6 +204,7 @@ Suite *test_suite(void)
     tcase_add_test(t, devices_come_and_go);
     tcase_add_test(t, linking);
     tcase_add_test(t, a_fault_among_launches);
+    tcase_add_test(t, waits_while_contexts_go);
     suite_add_tcase(s, t);
     return s;
 }
