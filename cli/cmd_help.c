@@ -70,8 +70,9 @@ const help_row help_values[] = {
 const help_row help_environment[] = {
     {"TILEWRIGHT_STORE", "the store's file (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
                          "~/.cache/tilewright/store.db)"},
-    {"TILEWRIGHT_CHECKED", "1: on a GPU every pointer is checked, and each launch waits for its end,\n"
-                           "so that a fault is reported by the launch that made it"},
+    {"TILEWRIGHT_CHECKED", "1: checked launches: on a GPU every pointer is checked, and each launch\n"
+                           "waits for its end, so that it reports its own fault (--checked is about\n"
+                           "kernels, on any device)"},
     {"NO_COLOR", "when set, no colours"},
     {0},
 };

@@ -124,8 +124,10 @@ typedef struct tw_config {
                              the library */
     void *log_user;
     tw_log_level log_level; /* default TW_LOG_WARNING */
-    bool checked;         /* GPUs: the driver is asked about every pointer of every launch, and a
-                             launch waits for its end, so that it is the one to report its fault */
+    bool checked;         /* checked launches, on GPUs: the driver is asked about every pointer of
+                             every launch, and a launch waits for its end, so that it is the one to
+                             report its fault and its assert. The code is the same: asserts before
+                             accesses are a kernel's, see tw_kernel_set_checked */
     const char *seeds_path; /* configurations for what nobody tuned: a file like the installed
                              share/tilewright/seeds.txt. NULL: what that holds; "": none */
 } tw_config;
@@ -223,8 +225,8 @@ TW_API const char *tw_kernel_name(const tw_kernel *k); /* borrowed from k, as th
 /* Warnings of the load, rendered; "" when there are none. */
 TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 
-/* Checked mode, from now on: before every access and integer division of k stands an assert, so that a
- * launch fails (TW_E_ASSERT, naming line, values and program) where an index lies outside of its
+/* Checked mode of a kernel, on any device: before every access and integer division of k stands an assert, so that a
+ * launch fails (TW_E_ASSERT, naming line, values and program; on a GPU the line) where an index lies outside of its
  * tensor, a slice meets nothing of it, a tile of indices holds what is neither inside nor -1, or an
  * integer is divided by 0. Slower; configurations are those of the unchecked kernel, and tuning keeps
  * nothing. Call it before the first use of k. Fails with TW_E_ARG. */

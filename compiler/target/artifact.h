@@ -91,6 +91,8 @@ tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **
 const char *artifact_launch_text(arena *a, const ir_module *m);
 /* What is shown when this assert fails: its text and where it stands. Under guard_run. */
 const char *artifact_assert_text(arena *a, const ir_op *op);
+/* The same for code that cannot tell the values: "?" stands for each. */
+const char *artifact_assert_text_only(arena *a, const ir_op *op);
 /* Of a print whose elements lie in row-major order, in their own dtype. Under guard_run. */
 artifact_print artifact_print_of(arena *a, const ir_fn *fn, const ir_op *op);
 

@@ -69,7 +69,8 @@ START_TEST(a_tensor_that_ends_elsewhere)
 }
 END_TEST
 
-/* An allocation is asked about once, until something is given back; in checked mode, each time. */
+/* An allocation is asked about once, until something is given back; with checked launches, each
+ * time. */
 START_TEST(allocations_are_asked_about_once)
 {
     void *p;

@@ -97,6 +97,28 @@ START_TEST(the_recipe_names_what_the_entry_takes)
 }
 END_TEST
 
+/* A value that only a host could tell has no braces left in the text; other braces stay. */
+START_TEST(asserts_with_values_say_so_without)
+{
+    static const char *const text =
+        "level 2 warps=1\n"
+        "kernel @k(%n : i32) {\n"
+        "    %two = const.i 2 : i32\n"
+        "    %few = le %n, %two : i1\n"
+        "    assert %few, %n, %two \"index {0} is outside of {1}, not {2} nor {x}\"\n"
+        "    assert %few \"{0} is no value\"\n"
+        "    return\n"
+        "}\n";
+    bench s;
+
+    ck_assert_int_eq(run(&s, "sm_80", text), TW_OK);
+    ck_assert_str_eq(s.art->assert_text[0],
+                     "index ? is outside of ?, not {2} nor {x} (test.sched:5)");
+    ck_assert_str_eq(s.art->assert_text[1], "{0} is no value (test.sched:6)");
+    arena_release(&s.a);
+}
+END_TEST
+
 START_TEST(what_it_cannot_do_is_said)
 {
     static const char *const engines = "level 2 warps=1\n"
@@ -127,6 +149,7 @@ Suite *test_suite(void)
 
     tcase_add_test(t, every_capability_gives_its_ptx);
     tcase_add_test(t, the_recipe_names_what_the_entry_takes);
+    tcase_add_test(t, asserts_with_values_say_so_without);
     tcase_add_test(t, what_it_cannot_do_is_said);
     suite_add_tcase(suite, t);
     return suite;

@@ -396,7 +396,7 @@ static void emit_assert(nv_emit *e, const ir_op *op)
 {
     LLVMBuilderRef b = e->cx->b;
     LLVMBasicBlockRef failed = ll_block(e->cx, "failed"), holds = ll_block(e->cx, "holds");
-    const char *text = artifact_assert_text(e->a, op);
+    const char *text = artifact_assert_text_only(e->a, op); /* a word has no room for values */
 
     vec_push(&e->asserts, e->a, text);
     LLVMBuildCondBr(b, nv_get(e, op->args[0], 0), holds, failed);
