@@ -87,7 +87,8 @@ static tw_status do_batch(session *s, bool *more)
 {
     uint32_t point[64], n = 0, want = compile_threads(s);
 
-    while (n < want && (point[n] = search_next(s->search)) != SEARCH_DONE)
+    while (n < want && session_tick(s, "compiling") &&
+           (point[n] = search_next(s->search)) != SEARCH_DONE)
         n += !is_pruned(s, point[n]);
     *more = n > 0;
     compile_candidates(s, point, n);
