@@ -76,7 +76,7 @@ int32_t cuda_word_read(cuda_device *d, volatile uint64_t *word, unsigned generat
 
     if (!word || !cuda_hold(d->cx, generation))
         return 0;
-    if (*word)
+    if (__atomic_load_n(word, __ATOMIC_RELAXED))
         v = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
     cuda_unhold(d->cx);
     return v > INT32_MAX ? INT32_MAX : (int32_t)v;
