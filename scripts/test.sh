@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests: the release build, then everything that is
 # not generated code under the address and undefined-behaviour sanitizers, each fuzz target for a
-# few seconds, and what uses threads under the thread sanitizer.
+# minute (on two cores), and what uses threads under the thread sanitizer.
 # The command is left at build/bin/tilewright.
 set -u
 source "$(dirname "${BASH_SOURCE[0]}")/phases.sh"
@@ -27,7 +27,7 @@ if scripts/setup.sh llvm-19-dev >build/log/setup-llvm-19.log 2>&1; then
 else
     echo "LLVM 19 is not to be had here: not compiled against (build/log/setup-llvm-19.log)"
 fi
-phase_shown "fuzz, 12 seconds a target" scripts/fuzz.sh 0.02
+phase_shown "fuzz, four minutes" scripts/fuzz.sh 0.067
 phase "configure thread sanitizer" cmake --preset tsan -DTW_WERROR=ON
 phase "build thread sanitizer" cmake --build build-tsan -j "$jobs" --target threads
 phase_shown "test thread sanitizer" run_tests build-tsan -L threads
