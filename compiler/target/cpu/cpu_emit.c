@@ -389,6 +389,8 @@ static void make_function(cpu_emit *e, const char *name)
     cx->fn = LLVMAddFunction(cx->module, name, LLVMFunctionType(cx->i32, arg, 5, 0));
     LLVMAddAttributeAtIndex(cx->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                             LLVMCreateEnumAttribute(cx->context, nounwind, 0));
+    if (e->isa->tune)
+        add_attribute(e, "tune-cpu", e->isa->tune);
     if (e->isa->avx512)
         add_attribute(e, "prefer-vector-width", "512");
     e->arg_slots = LLVMGetParam(cx->fn, 0);

@@ -11,12 +11,13 @@ enum cpu_tiles {
 };
 
 typedef struct cpu_isa {
-    const char *name;     /* what code is compiled for, as part of keys */
-    const char *triple;   /* LLVM's name of the kind of machine; NULL: this one's */
-    const char *cpu;      /* LLVM's name of the least processor that can run the code */
-    const char *features; /* beyond that name's own */
-    int lanes;            /* of every vector, whatever its dtype: those of f32 in a register */
-    int mr, nr;           /* register block of a dot: rows x vectors; mr * nr + nr + 1 registers */
+    const char *name;   /* what code is compiled for, as part of keys */
+    const char *triple; /* LLVM's name of the kind of machine; NULL: this one's */
+    const char *cpu;    /* LLVM's name of a processor that has no more than all of its kind have */
+    unsigned sets;      /* of enum cpu_set: what the code may use beyond that */
+    const char *tune;   /* LLVM's name of the processors whose costs count; NULL: cpu's */
+    int lanes;          /* of every vector, whatever its dtype: those of f32 in a register */
+    int mr, nr;         /* register block of a dot: rows x vectors; mr * nr + nr + 1 registers */
     bool avx512;
     bool fma;        /* a fused multiply-add in one instruction */
     bool f16c;       /* between f16 and f32 in one instruction */

@@ -3,12 +3,12 @@
 #include "compiler/ir/iredit.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/target/cpu/cpu_emit.h"
+#include "compiler/target/cpu/cpu_features.h"
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/target/target.h"
 #include <elf.h>
 #include <string.h>
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -58,7 +58,7 @@ typedef struct job {
 static tw_status generate(llvm_session *s, void *arg)
 {
     job *j = arg;
-    llvm_machine machine = {j->isa->triple, j->isa->cpu, j->isa->features};
+    llvm_machine machine = {j->isa->triple, j->isa->cpu, cpu_features_text(j->a, j->isa->sets)};
 
     llvm_session_target(s, &machine);
     j->e.cx = &s->cx;
@@ -226,7 +226,6 @@ static bool never(const target *t)
 static const cpu_isa neon = {.name = "armv8-a",
                              .triple = "aarch64-unknown-linux-gnu",
                              .cpu = "generic",
-                             .features = "+neon",
                              .lanes = 4,
                              .mr = 6,
                              .nr = 4,
@@ -235,77 +234,44 @@ static const cpu_isa neon = {.name = "armv8-a",
 CPU_TARGET(cpu_neon, "cpu-neon", "AArch64 with NEON", &neon, never);
 
 #if defined(__x86_64__)
-/* Clang's builtin does not know this name. Who asks has made sure of AVX. */
-static bool has_f16c(void)
+static bool has_features(const target *t)
 {
-    unsigned a, b, c, d;
-
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-
-/* The builtins also ask the operating system whether it keeps the registers. */
-static bool has_avx512(const target *t)
-{
-    (void)t;
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") && has_f16c();
+    return cpu_answers_have(cpu_answers_here(), isa_of(t)->sets);
 }
 
 /* On Intel's processors vdpbf16ps has half the rate of f32's fma (Emerald Rapids: 83 against 166
  * GFLOP/s), on AMD's the same for twice the products. */
-static bool has_avx512_bf16(const target *t)
+static bool has_fast_pairs(const target *t)
 {
-    return has_avx512(t) && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
+    return has_features(t) && !cpu_answers_from_intel(cpu_answers_here());
 }
 
-/* What AMX's first palette is everywhere so far: 8 tiles of 16 rows of 64 bytes. */
-static bool has_tiles(void)
-{
-    unsigned a, b, c, d;
-
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
-        return false; /* AMX-BF16, AMX-TILE */
-    return __get_cpuid_count(0x1d, 1, &a, &b, &c, &d) && a >> 16 >= 1024 && b >> 16 >= 8 &&
-           (b & 0xffff) >= 64 && (c & 0xffff) >= 16;
-}
-
-/* Does the kernel keep tiles, and may this process use them? The runtime asks for that when it
- * opens a device; without it the first tile instruction is an illegal one. */
+/* May this process use tiles? The runtime asks for that when it opens a device; without it the
+ * first tile instruction is an illegal one. */
 static bool may_use_tiles(void)
 {
-    enum { GET_PERMISSION = 0x1022, TILE_CONFIG = 17, TILE_DATA = 18 };
-    unsigned low, high;
+    enum { GET_PERMISSION = 0x1022, TILE_DATA = 18 };
     uint64_t mask = 0;
 
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    if (!(low >> TILE_CONFIG & 1) || !(low >> TILE_DATA & 1))
-        return false;
     return syscall(SYS_arch_prctl, GET_PERMISSION, &mask) == 0 && (mask >> TILE_DATA & 1);
 }
 
-static bool has_amx(const target *t)
+static bool has_tiles(const target *t)
 {
-    return has_avx512(t) && __builtin_cpu_supports("avx512bf16") && has_tiles() && may_use_tiles();
+    return has_features(t) && cpu_answers_have_palette(cpu_answers_here()) && may_use_tiles();
 }
 
-static bool has_avx2(const target *t)
-{
-    (void)t;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2") && has_f16c();
-}
-
-static bool has_sse42(const target *t)
-{
-    (void)t;
-    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-}
+enum {
+    V2 = CPU_SET_V2,
+    V3 = V2 | CPU_SET_V3,
+    V4 = V3 | CPU_SET_V4,
+};
 
 /* mr, nr: measured in docs/CPU.md */
 static const cpu_isa avx512 = {.name = "x86-64-v4",
-                               .cpu = "x86-64-v4",
-                               .features = "",
+                               .cpu = "x86-64",
+                               .sets = V4,
+                               .tune = "x86-64-v4",
                                .lanes = 16,
                                .mr = 4,
                                .nr = 4,
@@ -313,8 +279,9 @@ static const cpu_isa avx512 = {.name = "x86-64-v4",
                                .fma = true,
                                .f16c = true};
 static const cpu_isa avx512_bf16 = {.name = "x86-64-v4+avx512bf16",
-                                    .cpu = "x86-64-v4",
-                                    .features = "+avx512bf16",
+                                    .cpu = "x86-64",
+                                    .sets = V4 | CPU_SET_BF16,
+                                    .tune = "x86-64-v4",
                                     .lanes = 16,
                                     .mr = 4,
                                     .nr = 4,
@@ -325,8 +292,9 @@ static const cpu_isa avx512_bf16 = {.name = "x86-64-v4+avx512bf16",
                                     .bf16_round = true};
 /* vdpbf16ps has half the rate of fma where there is AMX: what is no dot of tiles is converted. */
 static const cpu_isa amx = {.name = "x86-64-v4+avx512bf16+amx-bf16",
-                            .cpu = "x86-64-v4",
-                            .features = "+avx512bf16,+amx-tile,+amx-bf16",
+                            .cpu = "x86-64",
+                            .sets = V4 | CPU_SET_BF16 | CPU_SET_TILES,
+                            .tune = "x86-64-v4",
                             .lanes = 16,
                             .mr = 4,
                             .nr = 4,
@@ -337,8 +305,9 @@ static const cpu_isa amx = {.name = "x86-64-v4+avx512bf16+amx-bf16",
                             .tiles = CPU_TILES_AMX};
 /* For tests: the code of amx around AVX2. */
 static const cpu_isa emulated = {.name = "x86-64-v3, tiles emulated",
-                                 .cpu = "x86-64-v3",
-                                 .features = "",
+                                 .cpu = "x86-64",
+                                 .sets = V3,
+                                 .tune = "x86-64-v3",
                                  .lanes = 16,
                                  .mr = 2,
                                  .nr = 2,
@@ -346,26 +315,32 @@ static const cpu_isa emulated = {.name = "x86-64-v3, tiles emulated",
                                  .f16c = true,
                                  .tiles = CPU_TILES_EMULATED};
 static const cpu_isa avx2 = {.name = "x86-64-v3",
-                             .cpu = "x86-64-v3",
-                             .features = "",
+                             .cpu = "x86-64",
+                             .sets = V3,
+                             .tune = "x86-64-v3",
                              .lanes = 8,
                              .mr = 6,
                              .nr = 2,
                              .fma = true,
                              .f16c = true};
-static const cpu_isa generic = {
-    .name = "x86-64-v2", .cpu = "x86-64-v2", .features = "", .lanes = 4, .mr = 4, .nr = 2};
+static const cpu_isa generic = {.name = "x86-64-v2",
+                                .cpu = "x86-64",
+                                .sets = V2,
+                                .tune = "x86-64-v2",
+                                .lanes = 4,
+                                .mr = 4,
+                                .nr = 2};
 
-static CPU_TARGET(cpu_amx, "cpu-amx", "AVX-512 and AMX with BF16", &amx, has_amx);
+static CPU_TARGET(cpu_amx, "cpu-amx", "AVX-512 and AMX with BF16", &amx, has_tiles);
 static CPU_TARGET(cpu_avx512_bf16, "cpu-avx512-bf16",
                   "AVX-512 that multiplies pairs of bf16 at full rate", &avx512_bf16,
-                  has_avx512_bf16);
-static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_avx512);
-static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_avx2);
-static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_sse42);
+                  has_fast_pairs);
+static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_features);
+static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_features);
+static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_features);
 
 CPU_TARGET(cpu_amx_emulated, "cpu-amx-emulated", "cpu-amx without its registers", &emulated,
-           has_avx2);
+           has_features);
 
 const target *const cpu_targets[] = {&cpu_amx,  &cpu_avx512_bf16, &cpu_avx512,
                                      &cpu_avx2, &cpu_generic,     NULL};
@@ -377,7 +352,7 @@ static bool always(const target *t)
 }
 
 static const cpu_isa generic = {
-    .name = "generic", .cpu = "generic", .features = "", .lanes = 4, .mr = 6, .nr = 4, .fma = true};
+    .name = "generic", .cpu = "generic", .lanes = 4, .mr = 6, .nr = 4, .fma = true};
 
 static CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
                   &generic, always);
