@@ -1,5 +1,6 @@
 #include "tests/support/numeric_case.h"
 #include "tests/support/numeric_dtype.h"
+#include "tests/support/patience.h"
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
@@ -61,11 +62,7 @@ tw_kernel *num_load(num_device *d, const char *path)
 
 /* ---- how much runs ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
+enum { SANITIZED = PATIENCE > 1 };
 
 /* An odd step stays odd: tables alternate between two kinds. */
 int num_thin(int usual)

@@ -1,6 +1,7 @@
 /* The tuner over a device whose clock is made up: what it picks, what it leaves alone, what it
  * keeps, when it stops. */
 #include "compiler/base/mem.h"
+#include "tests/support/patience.h"
 #include "tests/support/tune_fixture.h"
 #include "tuner/tuner.h"
 #include <check.h>
@@ -196,7 +197,7 @@ START_TEST(long_programs_are_not_interpreted_to_the_end)
     tw_tune_options opt = TW_TUNE_OPTIONS_INIT;
 
     opt.budget_s = 1e-3; /* the check has 0.2 s */
-    use_kernel(fake_long_kernel(12000000));
+    use_kernel(fake_long_kernel(12000000 / PATIENCE));
     rt_vector_init(&x, 64, 2.0f);
     rt_vector_init(&y, 64, 7.0f);
     RT_OK(tune(&opt, NULL)); /* the only program is the long one */
