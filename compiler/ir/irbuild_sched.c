@@ -105,6 +105,12 @@ ir_val ir_mma(ir_builder *b, ir_val x, ir_val y, ir_val acc)
     return multiply(b, OP_MMA, x, y, acc);
 }
 
+ir_val ir_partial_sum(ir_builder *b, ir_val v, int axis)
+{
+    layout_lanes(b->fn, ir_type_of(b->fn, v).layout, axis); /* the layout of the result */
+    return ir_build(b, OP_PARTIAL_SUM, &v, 1, (ir_attr[]){{.i = axis}}, (ir_type){0})->res;
+}
+
 ir_val ir_vote_any(ir_builder *b, ir_val v)
 {
     return build(b, OP_VOTE_ANY, &v, 1, (ir_type){0});

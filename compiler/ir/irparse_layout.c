@@ -81,7 +81,7 @@ static bool parse_mma(ir_parser *p, ir_layout *lay)
     return true;
 }
 
-static bool parse_slice(ir_parser *p, ir_layout *lay)
+static bool parse_along(ir_parser *p, ir_layout *lay)
 {
     int64_t dim;
 
@@ -89,8 +89,15 @@ static bool parse_slice(ir_parser *p, ir_layout *lay)
         !parse_number(p, "dim", TILE_MAX_RANK - 1, &dim))
         return false;
     lay->dim = (uint8_t)dim;
-    if (p->fn->layouts.at[lay->parent]->rank > 0)
-        lay->rank = (uint8_t)(p->fn->layouts.at[lay->parent]->rank - 1);
+    lay->rank = p->fn->layouts.at[lay->parent]->rank;
+    return true;
+}
+
+static bool parse_slice(ir_parser *p, ir_layout *lay)
+{
+    if (!parse_along(p, lay))
+        return false;
+    lay->rank = (uint8_t)(lay->rank - (lay->rank > 0));
     return true;
 }
 
@@ -124,7 +131,8 @@ static bool parse_kind(ir_parser *p, ir_layout *lay)
     } kind[] = {
         [LAYOUT_BLOCKED] = {"blocked", parse_blocked}, [LAYOUT_MMA] = {"mma", parse_mma},
         [LAYOUT_MMA_A] = {"mma_a", parse_mma},         [LAYOUT_SLICE] = {"slice", parse_slice},
-        [LAYOUT_TRANS] = {"trans", parse_trans},       [LAYOUT_SHARED] = {"shared", parse_shared},
+        [LAYOUT_TRANS] = {"trans", parse_trans},       [LAYOUT_LANES] = {"lanes", parse_along},
+        [LAYOUT_SHARED] = {"shared", parse_shared},
     };
 
     for (int i = 0; i <= LAYOUT_SHARED; i++) {
@@ -133,7 +141,7 @@ static bool parse_kind(ir_parser *p, ir_layout *lay)
         lay->kind = (enum layout_kind)i;
         return irp_need_punct(p, '(') && kind[i].parse(p, lay) && irp_need_punct(p, ')');
     }
-    return irp_expected(p, "blocked, mma, mma_a, slice, trans or shared");
+    return irp_expected(p, "blocked, mma, mma_a, slice, trans, lanes or shared");
 }
 
 static bool parse_layout(ir_parser *p)

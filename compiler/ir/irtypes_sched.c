@@ -507,6 +507,28 @@ static bool wgmma(const typing *t)
            refuse(t, "four warps of wgmma have 64 rows, 16 each");
 }
 
+static bool partial_sum(const typing *t)
+{
+    ir_type x = arg_type(t, 0), res = x;
+    int64_t axis = t->attrs[0].i;
+    layout_map map;
+
+    if (!distributed(t, x))
+        return false;
+    if (axis < 0 || axis >= x.rank)
+        return refuse(t, "the axis is one of the tile's");
+    if (!axis_in_warp(t, x) || !map_of(t, x, layout_own_warps(t->fn, x.layout), &map))
+        return false;
+    if (x.dtype == DT_I1 || dtype_bytes((enum dtype)x.dtype) < 4)
+        return refuse(t, "partial_sum takes numbers of 32 or 64 bits");
+    const ir_layout lanes = {
+        .kind = LAYOUT_LANES, .rank = x.rank, .parent = x.layout, .dim = (uint8_t)axis};
+    res.layout = layout_find(t->fn, &lanes);
+    res.shape[axis] = layout_lanes_along(&map, (int)axis);
+    return res.layout ? give(t, res)
+                      : refuse(t, "the result has the layout lanes of the operand's");
+}
+
 static bool vote_any(const typing *t)
 {
     ir_type x = arg_type(t, 0);
@@ -550,6 +572,8 @@ bool typing_scheduled(const typing *t, enum ir_opcode code)
         return barrier(t);
     case OP_MMA:
         return mma(t);
+    case OP_PARTIAL_SUM:
+        return partial_sum(t);
     case OP_VOTE_ANY:
         return vote_any(t);
     case OP_MBAR_ALLOC:

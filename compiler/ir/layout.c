@@ -3,7 +3,8 @@
 #include "compiler/base/check.h"
 #include <string.h>
 
-static const char *const kind_name[] = {"blocked", "mma", "mma_a", "slice", "trans", "shared"};
+static const char *const kind_name[] = {"blocked", "mma",   "mma_a", "slice",
+                                        "trans",   "lanes", "shared"};
 
 static const ir_layout *layout_at(const ir_fn *fn, uint16_t lay)
 {
@@ -28,6 +29,7 @@ bool layout_equal(const ir_layout *a, const ir_layout *b)
     case LAYOUT_MMA_A:
         return same_counts(a->warps, b->warps, 2);
     case LAYOUT_SLICE:
+    case LAYOUT_LANES:
         return a->parent == b->parent && a->dim == b->dim;
     case LAYOUT_TRANS:
         return a->parent == b->parent && !memcmp(a->perm, b->perm, a->rank);
@@ -163,6 +165,19 @@ uint16_t layout_trans_of(const ir_fn *fn, uint16_t parent, int rank, const int *
     return is_identity(lay.perm, rank) ? lay.parent : layout_find(fn, &lay);
 }
 
+uint16_t layout_lanes(ir_fn *fn, uint16_t parent, int dim)
+{
+    const ir_layout *p = layout_at(fn, parent);
+
+    ICHECK(dim >= 0 && dim < p->rank, "lanes along one of the dimensions");
+    return layout_add(fn, (ir_layout){
+                              .kind = LAYOUT_LANES,
+                              .rank = p->rank,
+                              .parent = parent,
+                              .dim = (uint8_t)dim,
+                          });
+}
+
 uint16_t layout_shared(ir_fn *fn, int row)
 {
     return layout_add(fn, (ir_layout){.kind = LAYOUT_SHARED, .row = row});
@@ -222,6 +237,8 @@ static const char *view_fault(const ir_fn *fn, const ir_layout *lay)
     if (lay->kind == LAYOUT_SLICE &&
         (p->rank < 2 || lay->dim >= p->rank || lay->rank + 1 != p->rank))
         return "a slice drops one of several dimensions of a tile";
+    if (lay->kind == LAYOUT_LANES && (lay->dim >= p->rank || lay->rank != p->rank))
+        return "lanes are counted along one of the dimensions of a tile";
     if (lay->kind == LAYOUT_TRANS && p->kind == LAYOUT_TRANS)
         return "a trans of a trans is written as one";
     if (lay->kind == LAYOUT_TRANS &&
@@ -246,6 +263,7 @@ bool layout_is_sound(const ir_fn *fn, const ir_layout *lay, const char **why)
         break;
     case LAYOUT_SLICE:
     case LAYOUT_TRANS:
+    case LAYOUT_LANES:
         *why = view_fault(fn, lay);
         break;
     case LAYOUT_SHARED:
@@ -364,6 +382,7 @@ void layout_print_as(strbuf *b, const ir_layout *lay, const char *name, const ch
         print_counts(b, "warps", lay->warps, 2);
         break;
     case LAYOUT_SLICE:
+    case LAYOUT_LANES:
         sb_fmt(b, "#%s, dim=%d", parent, lay->dim);
         break;
     case LAYOUT_TRANS:

@@ -16,6 +16,7 @@
  *   mma_a     its left operand, from registers  #a = mma_a(warps=[4, 1])
  *   slice     of another, along a dimension     #rows = slice(#acc, dim=1)
  *   trans     of another                        #t = trans(#acc, perm=[1, 0])
+ *   lanes     of another, one element a lane    #parts = lanes(#acc, dim=1)
  *   shared    in shared memory                  #s = shared(row=128)
  *
  * blocked: along dimension d a thread holds regs[d] consecutive elements, then come lanes[d], then
@@ -34,6 +35,10 @@
  * slice: the map of the parent without dimension dim: its registers along dim are dropped, its lanes
  *   and warps along dim hold copies. Rank is one less.
  * trans: dimension i of the tile is dimension perm[i] of the parent's.
+ * lanes: the map of the parent with one element along dimension dim for each lane of the parent
+ *   along it, numbered as the lanes are: where a thread keeps one value for all that it holds of
+ *   a row (partial_sum). lanes(#acc, dim=1) is for tiles [M, 4]; part j of a row is of the columns
+ *   n with n / 2 % 4 == j. The parent does not split the dimension over warps.
  * An extent of 1 is held like a slice: digits along it hold copies, their registers are dropped.
  *
  * shared: rows of all dimensions but the last (and but the first of a buffer, its slots), panels of
@@ -48,7 +53,8 @@
 #include "compiler/ir/ir.h"
 
 enum layout_kind {
-    LAYOUT_BLOCKED, LAYOUT_MMA, LAYOUT_MMA_A, LAYOUT_SLICE, LAYOUT_TRANS, LAYOUT_SHARED
+    LAYOUT_BLOCKED, LAYOUT_MMA, LAYOUT_MMA_A, LAYOUT_SLICE, LAYOUT_TRANS,
+    LAYOUT_LANES, LAYOUT_SHARED
 };
 
 #define LAYOUT_MAX_WARPS 32
@@ -60,8 +66,8 @@ struct ir_layout {
     int32_t regs[TILE_MAX_RANK], lanes[TILE_MAX_RANK]; /* blocked */
     int32_t warps[TILE_MAX_RANK];                      /* blocked, mma, mma_a */
     uint8_t order[TILE_MAX_RANK];                      /* blocked */
-    uint16_t parent;                                   /* slice, trans: number in fn->layouts */
-    uint8_t dim;                                       /* slice */
+    uint16_t parent;                                   /* slice, trans, lanes: number in fn->layouts */
+    uint8_t dim;                                       /* slice, lanes */
     uint8_t perm[TILE_MAX_RANK];                       /* trans */
     int32_t row;                                       /* shared */
 };
@@ -79,6 +85,7 @@ uint16_t layout_slice(ir_fn *fn, uint16_t parent, int dim);
 uint16_t layout_trans(ir_fn *fn, uint16_t parent, int rank, const int *perm);
 /* What layout_trans would give, when the function has it; else 0. */
 uint16_t layout_trans_of(const ir_fn *fn, uint16_t parent, int rank, const int *perm);
+uint16_t layout_lanes(ir_fn *fn, uint16_t parent, int dim);
 uint16_t layout_shared(ir_fn *fn, int row);
 bool layout_is_shared(const ir_fn *fn, uint16_t lay); /* itself or what it is a trans of */
 

@@ -147,6 +147,93 @@ static bool make_trans(making *mk, const ir_layout *lay, int rank, const int32_t
     return true;
 }
 
+/* Lanes along dimension dim of a tile that is large enough. */
+static int32_t lanes_of(const ir_fn *fn, const ir_layout *p, int dim)
+{
+    switch (p->kind) {
+    case LAYOUT_BLOCKED:
+        return p->lanes[dim];
+    case LAYOUT_MMA:
+    case LAYOUT_MMA_A:
+        return dim == 0 ? 8 : 4;
+    case LAYOUT_SLICE:
+        return lanes_of(fn, fn->layouts.at[p->parent], dim + (dim >= p->dim));
+    case LAYOUT_TRANS:
+        return lanes_of(fn, fn->layouts.at[p->parent], p->perm[dim]);
+    case LAYOUT_LANES:
+        return lanes_of(fn, fn->layouts.at[p->parent], dim);
+    case LAYOUT_SHARED:
+        break;
+    }
+    return 1;
+}
+
+/* The least extent of dimension dim at which each lane and each warp along it has an element. */
+static int32_t least_extent(const ir_fn *fn, const ir_layout *p, int dim)
+{
+    switch (p->kind) {
+    case LAYOUT_BLOCKED:
+        return p->regs[dim] * p->lanes[dim] * p->warps[dim];
+    case LAYOUT_MMA:
+    case LAYOUT_MMA_A:
+        return dim == 0 ? 16 * p->warps[0] : 8 * (p->kind == LAYOUT_MMA ? p->warps[1] : 1);
+    case LAYOUT_SLICE:
+        return least_extent(fn, fn->layouts.at[p->parent], dim + (dim >= p->dim));
+    case LAYOUT_TRANS:
+        return least_extent(fn, fn->layouts.at[p->parent], p->perm[dim]);
+    case LAYOUT_LANES:
+        return dim == p->dim ? lanes_of(fn, p, dim)
+                             : least_extent(fn, fn->layouts.at[p->parent], dim);
+    case LAYOUT_SHARED:
+        break;
+    }
+    return 1;
+}
+
+/* Registers along dim are dropped, lanes along it count from 0. */
+static int32_t number_lanes(layout_map *map, int dim)
+{
+    int32_t lanes = 1;
+    int n = 0;
+
+    for (int i = 0; i < map->n; i++) {
+        layout_digit d = map->digit[i];
+        if (d.dim == dim && d.place == PLACE_REGISTER)
+            continue;
+        if (d.dim == dim) {
+            d.stride = lanes;
+            lanes *= d.extent;
+        }
+        map->digit[n++] = d;
+    }
+    map->n = n;
+    return lanes;
+}
+
+static bool make_lanes(making *mk, const ir_layout *lay, int rank, const int32_t *shape)
+{
+    const ir_layout *parent = mk->fn->layouts.at[lay->parent];
+    int32_t whole[TILE_MAX_RANK];
+
+    memcpy(whole, shape, sizeof whole);
+    whole[lay->dim] = least_extent(mk->fn, parent, lay->dim);
+    if (!make(mk, parent, rank, whole))
+        return false;
+    for (int i = 0; i < mk->map->n; i++) {
+        const layout_digit *digit = &mk->map->digit[i];
+        if (digit->dim == lay->dim && digit->place == PLACE_WARP && digit->extent > 1) {
+            mk->why = "lanes are counted along a dimension that no warp splits";
+            return false;
+        }
+    }
+    int32_t lanes = number_lanes(mk->map, lay->dim);
+    if (shape[lay->dim] <= 1)
+        make_copies(mk->map, lay->dim);
+    else if (shape[lay->dim] != lanes)
+        mk->why = "the tile has an element for each lane along the dimension";
+    return shape[lay->dim] <= 1 || shape[lay->dim] == lanes;
+}
+
 static bool make(making *mk, const ir_layout *p, int rank, const int32_t *shape)
 {
     bool ok = false;
@@ -167,6 +254,8 @@ static bool make(making *mk, const ir_layout *p, int rank, const int32_t *shape)
         return make_slice(mk, p, rank, shape);
     case LAYOUT_TRANS:
         return make_trans(mk, p, rank, shape);
+    case LAYOUT_LANES:
+        return make_lanes(mk, p, rank, shape);
     case LAYOUT_SHARED:
         mk->why = "the elements of a tile are in registers, not in shared memory";
         return false;
@@ -256,6 +345,7 @@ int layout_own_warps(const ir_fn *fn, uint16_t lay)
         return product(p->warps, 2);
     case LAYOUT_SLICE:
     case LAYOUT_TRANS:
+    case LAYOUT_LANES:
         return layout_own_warps(fn, p->parent);
     case LAYOUT_SHARED:
         break;

@@ -38,7 +38,8 @@ ASSEMBLED = [
     ("T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 160),
 ]
 KINDS = {"mma.sync": "mma", "ldmatrix": "ldmatrix", "cp.async.c": "cp.async", "ex2": "ex2", "bar.sync": "bar",
-         "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared"}
+         "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared",
+         "shfl": "shfl"}
 bad = []
 
 
@@ -71,9 +72,11 @@ def check_form(tool, kernels, values, wanted):
     if len(loops) != 2:
         bad.append(f"{values}: {len(loops)} loops multiply")
         return
+    number = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", values)}
+    rows = number["BLOCK_M"] // (8 * number["num_warps"])
     for which, facts in wanted.items():
-        # P and the row sums never leave registers
-        for kind, limits in {**facts, "shared": 0}.items():
+        # P and the row sums never leave registers; only the maximum of a row goes over its four lanes
+        for kind, limits in {**facts, "shared": 0, "shfl": 2 * rows}.items():
             least, most = limits if isinstance(limits, tuple) else (limits, limits)
             if not least <= loops[which][kind] <= most:
                 bad.append(f"{values}: loop {which} has {loops[which][kind]} of {kind}, not {least} to {most}")

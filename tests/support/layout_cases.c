@@ -51,6 +51,7 @@ static void add_family(case_list *l, uint16_t layout, int32_t m, int32_t n, int 
     const int swap[] = {1, 0};
     uint16_t turned = layout_trans(l->fn, layout, 2, swap);
     const int32_t shape[] = {m, n}, back[] = {n, m}, column[] = {m, 1}, row[] = {1, n};
+    layout_map whole = layout_must(l->fn, tile_of(layout, 2, shape), warps);
 
     add(l, layout, 2, shape, warps);
     add(l, turned, 2, back, warps);
@@ -59,6 +60,15 @@ static void add_family(case_list *l, uint16_t layout, int32_t m, int32_t n, int 
     add(l, layout_slice(l->fn, layout, 1), 1, shape, warps);
     add(l, layout_slice(l->fn, layout, 0), 1, shape + 1, warps);
     add(l, layout_slice(l->fn, turned, 0), 1, shape, warps);
+    for (int d = 0; d < 2; d++) {
+        int32_t parts[] = {m, n};
+        parts[d] = layout_lanes_along(&whole, d);
+        if (layout_warps_along(&whole, d) > 1)
+            continue;
+        add(l, layout_lanes(l->fn, layout, d), 2, parts, warps);
+        add(l, layout_lanes(l->fn, layout, d), 2, d ? column : row, warps);
+        add(l, layout_slice(l->fn, layout_lanes(l->fn, layout, d), d), 1, &shape[1 - d], warps);
+    }
 }
 
 static void add_mma(case_list *l)
@@ -100,6 +110,8 @@ static void add_blocked(case_list *l)
     add(l, layout_slice(l->fn, deep, 1), 2, (int32_t[]){2, 192}, 8);
     add(l, layout_slice(l->fn, layout_slice(l->fn, deep, 1), 0), 1, (int32_t[]){64}, 4);
     add(l, layout_trans(l->fn, deep, 3, mixed), 3, (int32_t[]){64, 2, 4}, 4);
+    add(l, layout_lanes(l->fn, layout_slice(l->fn, deep, 1), 0), 2, (int32_t[]){2, 192}, 8);
+    add(l, layout_lanes(l->fn, few, 0), 1, (int32_t[]){8}, 4);
 }
 
 int layout_cases(ir_fn *fn, layout_case *cases)

@@ -8,7 +8,7 @@ typedef struct layout_case {
     int warps;
 } layout_case;
 
-#define LAYOUT_CASES 400
+#define LAYOUT_CASES 700
 /* Fills cases with layouts of fn; how many there are. */
 int layout_cases(ir_fn *fn, layout_case *cases);
 layout_map layout_must(const ir_fn *fn, ir_type tile, int warps);

@@ -402,6 +402,32 @@ START_TEST(votes_are_of_each_warp)
 }
 END_TEST
 
+/* Of 8 columns a lane holds two next to each other: part j of a row is of columns n / 2 % 4 == j. */
+START_TEST(parts_of_a_sum_are_of_each_lane)
+{
+    sched_rig r;
+    static float in[64 * 64], out[64 * 4];
+
+    for (int i = 0; i < 64 * 64; i++)
+        in[i] = (float)(i * 7 % 61 - 30);
+    sched_open(&r, "level 2 warps=4\n#acc = mma(warps=[4, 1])\n#parts = lanes(#acc, dim=1)\n"
+                   "kernel @k<D, 4>(in %x : view<f32, 2>[D, D], out %y : view<f32, 2>[D, 4],\n"
+                   "    dim %d : i32 = D) {\n%i0 = const.i 0 : i32\n"
+                   "%t = load %x, %i0, %i0 extent=[64, 64] inside=0 : f32[64, 64] #acc\n"
+                   "%p = partial_sum %t axis=1 : f32[64, 4] #parts\n"
+                   "store %y, %i0, %i0, %p extent=[64, 4] inside=0\nreturn }\n");
+    sched_bind(&r, 0, in, (int64_t[]){64, 64});
+    sched_bind(&r, 1, out, (int64_t[]){64, 4});
+    sched_must_run(&r);
+    for (int i = 0; i < 64 * 4; i++) {
+        float sum = 0;
+        for (int n = 0; n < 64; n++)
+            sum += n / 2 % 4 == i % 4 ? in[i / 4 * 64 + n] : 0.0f;
+        ck_assert(out[i] == sum); /* small numbers: exact */
+    }
+}
+END_TEST
+
 static int prints;
 static float printed[32];
 
@@ -537,6 +563,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, factors_are_read_as_they_stand_and_turned);
     tcase_add_test(tc, f32_is_exact_by_dot_and_rounded_by_tf32);
     tcase_add_test(tc, votes_are_of_each_warp);
+    tcase_add_test(tc, parts_of_a_sum_are_of_each_lane);
     tcase_add_test(tc, what_is_printed_comes_from_all_warps_once);
     tcase_add_test(tc, damaged_schedules_are_answered);
     tcase_add_test(tc, a_module_runs_without_memory_or_says_so);

@@ -13,6 +13,7 @@ static const char *wrap(const char *statements)
         "#acc = mma(warps=[4, 1])\n#two = mma(warps=[2, 2])\n#a = mma_a(warps=[4, 1])\n"
         "#a2 = mma_a(warps=[2, 2])\n"
         "#rows = slice(#acc, dim=1)\n#cols = slice(#acc, dim=0)\n#accT = trans(#acc, perm=[1, 0])\n"
+        "#four = lanes(#acc, dim=1)\n"
         "#flat = blocked(regs=[4], lanes=[32], warps=[4], order=[0])\n"
         "#half = blocked(regs=[1, 4], lanes=[1, 32], warps=[4, 1], order=[1, 0])\n"
         "#wide = blocked(regs=[1, 2], lanes=[1, 32], warps=[4, 1], order=[1, 0])\n"
@@ -43,6 +44,8 @@ static const char *const right[] = {
     "%q = reduce_sum %t axis=1 : f32[64] #rows\n%e = expand_dims %q axis=1 : f32[64, 1] #acc\n"
     "%w = broadcast %e : f32[64, 64] #acc",
     "%q = reduce_sum %c axis=0 : f32",
+    "%q = partial_sum %t axis=1 : f32[64, 4] #four\n%w = reduce_sum %q axis=1 : f32[64] #rows\n"
+    "%e = expand_dims %r axis=1 : f32[64, 1] #four\n%b = broadcast %e : f32[64, 4] #four",
     "%q = scan_sum %t axis=1 : f32[64, 64] #acc",
     "%q = convert %p : bf16[64, 64] #a\n%m1 = mma %q, %s, %t tf32=0 : f32[64, 64] #acc",
     "%m1 = mma %p, %s, %t tf32=0 : f32[64, 64] #acc", /* the map of mma_a */
@@ -83,6 +86,14 @@ static const wrong_text wrong[] = {
      "layout of the other operands"},
     {DIAG_IR_OP, "%a = reduce_sum %t axis=1 : f32[64] #cols", "do not belong together"},
     {DIAG_IR_OP, "%a = reduce_sum %t axis=0 : f32[64] #cols", "axis in one warp"},
+    {DIAG_IR_OP, "%a = partial_sum %t axis=2 : f32[64, 4] #four", "one of the tile's"},
+    {DIAG_IR_OP, "%a = partial_sum %t axis=0 : f32[8, 64] #four", "axis in one warp"},
+    {DIAG_IR_OP, "%a = partial_sum %p axis=1 : bf16[64, 4] #four", "32 or 64 bits"},
+    {DIAG_IR_OP, "%a = partial_sum %t axis=1 : f32[64, 8] #four", "gives f32[64, 4] #four here"},
+    {DIAG_IR_OP,
+     "%w = splat %f : f32[64, 64] #wide\n%a = partial_sum %w axis=1 : f32[64, 32] #four",
+     "has the layout lanes"},
+    {DIAG_IR_LAYOUT, "%a = splat %f : f32[64, 8] #four", "an element for each lane"},
     {DIAG_IR_OP, "%a = scan_sum %t axis=0 : f32[64, 64] #acc", "axis in one warp"},
     {DIAG_IR_OP, "%a = expand_dims %r axis=0 : f32[1, 64] #acc", "do not belong together"},
     {DIAG_IR_OP, "%a = trans %t perm=[1, 0] : f32[64, 64] #acc", "do not belong together"},

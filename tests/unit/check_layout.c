@@ -133,6 +133,30 @@ START_TEST(mma_a_is_the_left_factor_of_m16n8k16)
 }
 END_TEST
 
+/* Row sums of an accumulator in parts: column j is of the lanes whose number is j modulo 4. */
+START_TEST(lanes_of_mma_are_four_a_row)
+{
+    ir_type tile = type_tile(DT_F32, 2, (int32_t[]){128, 4});
+    tile.layout = layout_lanes(fn, layout_mma(fn, 4, 1), 1);
+    layout_map map = layout_must(fn, tile, 4);
+    const char *why;
+
+    ck_assert_int_eq(layout_registers(&map), 4);
+    for (int w = 0; w < 4; w++)
+        for (int lane = 0; lane < 32; lane++)
+            for (int r = 0; r < 4; r++)
+                ck_assert_int_eq(layout_number(&map, r, lane, w),
+                                 (32 * w + 8 * r + lane / 4) * 4 + lane % 4);
+    tile.shape[1] = 8;
+    ck_assert(!layout_map_of(fn, tile, 4, &map, &why));
+    ck_assert_str_eq(why, "the tile has an element for each lane along the dimension");
+    tile.shape[1] = 4;
+    tile.layout = layout_lanes(fn, layout_mma(fn, 2, 2), 1);
+    ck_assert(!layout_map_of(fn, tile, 4, &map, &why));
+    ck_assert_str_eq(why, "lanes are counted along a dimension that no warp splits");
+}
+END_TEST
+
 START_TEST(an_accumulator_is_a_left_factor_when_columns_are_not_split)
 {
     for (int wm = 1; wm <= 8; wm *= 2) {
@@ -315,6 +339,10 @@ START_TEST(unsound_numbers_are_told)
     ck_assert(!layout_is_sound(fn, &lay, &why));
     lay = (ir_layout){.kind = LAYOUT_SLICE, .rank = 1, .parent = acc, .dim = 2};
     ck_assert(!layout_is_sound(fn, &lay, &why));
+    lay = (ir_layout){.kind = LAYOUT_LANES, .rank = 2, .parent = acc, .dim = 2};
+    ck_assert(!layout_is_sound(fn, &lay, &why));
+    lay = (ir_layout){.kind = LAYOUT_LANES, .rank = 1, .parent = acc, .dim = 1};
+    ck_assert(!layout_is_sound(fn, &lay, &why));
     lay = (ir_layout){.kind = LAYOUT_TRANS, .rank = 2, .parent = acc, .perm = {0, 0}};
     ck_assert(!layout_is_sound(fn, &lay, &why));
     lay.parent = (uint16_t)fn->layouts.n;
@@ -338,10 +366,12 @@ START_TEST(layouts_print)
     uint16_t acc =
         layout_add(fn, (ir_layout){.name = "acc", .kind = LAYOUT_MMA, .rank = 2, .warps = {16, 2}});
     uint16_t all[] = {acc, layout_slice(fn, acc, 1), layout_trans(fn, acc, 2, (int[]){1, 0}),
+                      layout_lanes(fn, acc, 1),
                       layout_blocked(fn, 1, &four, &eight, &four, (int[]){0}),
                       layout_shared(fn, 64)};
     const char *text[] = {
         "#acc = mma(warps=[16, 2])", " = slice(#acc, dim=1)", " = trans(#acc, perm=[1, 0])",
+        " = lanes(#acc, dim=1)",
         " = blocked(regs=[4], lanes=[8], warps=[4], order=[0])", " = shared(row=64)"};
 
     for (int i = 0; i < 5; i++) {
@@ -501,6 +531,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, a_thread_holds_no_element_twice);
     tcase_add_test(tc, splits_count_lanes_and_warps);
     tcase_add_test(tc, mma_is_the_accumulator_of_m16n8);
+    tcase_add_test(tc, lanes_of_mma_are_four_a_row);
     tcase_add_test(tc, mma_a_is_the_left_factor_of_m16n8k16);
     tcase_add_test(tc, an_accumulator_is_a_left_factor_when_columns_are_not_split);
     tcase_add_test(tc, maps_are_compared_as_threads_see_them);

@@ -56,6 +56,9 @@ START_TEST(attention_ring)
             ck_assert_int_eq(count_ops(body, OP_BUFFER_STORE) + count_ops(body, OP_BUFFER_LOAD) +
                                  count_ops(body, OP_CONVERT) + count_ops(body, OP_BARRIER_WARP), 0);
             ck_assert_int_eq(count_ops(body, OP_VOTE_ANY), 1);
+            ck_assert_int_eq(count_ops(body, OP_REDUCE_MAX), 1);
+            ck_assert_int_eq(count_ops(body, OP_PARTIAL_SUM), 1);
+            ck_assert_int_eq(count_ops(body, OP_REDUCE_SUM), 0);
             ck_assert_int_eq(body->first->attr[0].i, n - 2); /* pending */
         }
         ck_assert_int_gt(count_if(fn, dot_loop(fn, 0)->regions[0], is_mask), 0);
@@ -71,7 +74,8 @@ START_TEST(attention_seam)
     const ir_op *first = dot_loop(fn, 0), *second = dot_loop(fn, 1);
 
     for (const ir_op *op = first->next; op != second; op = op->next)
-        ck_assert(op->code != OP_COPY_WAIT && op->code != OP_BARRIER && op->code != OP_COPY_ASYNC);
+        ck_assert(op->code != OP_COPY_WAIT && op->code != OP_BARRIER &&
+                  op->code != OP_COPY_ASYNC && op->code != OP_REDUCE_SUM);
     ck_assert_int_eq(first->nres, 5); /* m, l, acc and the two slot numbers run on */
     ck_assert_uint_eq(second->args[second->nargs - 1], first->res + 4);
     for IR_EACH_OP(op, second->regions[0]) {

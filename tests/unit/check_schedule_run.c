@@ -147,6 +147,11 @@ static const trial trials[] = {
       {"b", DT_BF16, 2, {51, 19}, NULL},
       {"c", DT_BF16, 2, {37, 19}, NULL}},
      0x1p-7, 2},
+    {"tests/data/running_sums.tw", "", 3,
+     {{"x", DT_F32, 2, {37, 150}, NULL},
+      {"y", DT_F32, 1, {37}, NULL},
+      {"z", DT_I32, 1, {37}, NULL}},
+     1e-5, 16},
 };
 
 START_TEST(other_schedules)

@@ -239,6 +239,34 @@ static bool convert(interp_agent *ag, const ir_op *op)
     return true;
 }
 
+/* Each lane along the axis adds what it holds. */
+static void add_parts(interp_agent *ag, const ir_op *op)
+{
+    const interp_hold *from = ag->p->hold[op->args[0]], *to = ag->p->hold[op->res];
+    enum dtype t = (enum dtype)type_of(ag, op->res).dtype;
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    ir_scalar *out = cells_of(ag, op->res);
+    int axis = (int)op->attr[0].i;
+    int64_t n = from->n[axis], parts = to->n[axis], inner = 1;
+
+    for (int d = axis + 1; d < from->rank; d++)
+        inner *= from->n[d];
+    for (int64_t i = 0; i < (int64_t)ag->p->length[op->res]; i++) {
+        const ir_scalar *run = in + i / (parts * inner) * n * inner + i % inner;
+        uint8_t lane = to->lane[axis][i / inner % parts];
+        ir_scalar v[2] = {{0}};
+        bool first = true;
+        for (int64_t k = 0; k < n; k++) {
+            if (from->lane[axis][k] != lane)
+                continue;
+            v[1] = run[k * inner];
+            v[0] = first ? v[1] : eval_op(OP_ADD, t, t, v, ag->launch.f64);
+            first = false;
+        }
+        out[i] = v[0];
+    }
+}
+
 static void vote(interp_agent *ag, const ir_op *op)
 {
     const ir_scalar *in = cells_of(ag, op->args[0]);
@@ -267,6 +295,9 @@ bool interp_tile_op(interp_agent *ag, const ir_op *op)
         return store_buffer(ag, op);
     case OP_CONVERT:
         return convert(ag, op);
+    case OP_PARTIAL_SUM:
+        add_parts(ag, op);
+        return true;
     case OP_VOTE_ANY:
         vote(ag, op);
         return true;

@@ -154,6 +154,7 @@ void nv_shape(nv_emit *e, const ir_op *op); /* splat, expand_dims, broadcast, tr
 
 /* ---- nvptx_reduce.c ---- */
 void nv_reduce(nv_emit *e, const ir_op *op);
+void nv_partial_sum(nv_emit *e, const ir_op *op);
 void nv_scan(nv_emit *e, const ir_op *op);
 void nv_vote(nv_emit *e, const ir_op *op);
 enum nv_shuffle { NV_BUTTERFLY, NV_INDEX };

@@ -123,9 +123,10 @@ static bool same_row(const int32_t *index, const int32_t *row, int rank, int axi
     return true;
 }
 
-/* Two chains, which halves the wait for each other. */
-static LLVMValueRef reduce_row(nv_emit *e, const ir_op *op, const combine *c, const layout_map *map,
-                               const int32_t *row)
+/* What this thread holds of a row, which is an index without the axis. Two chains, which halves the
+ * wait for each other. */
+static LLVMValueRef reduce_held(nv_emit *e, const ir_op *op, const combine *c,
+                                const layout_map *map, const int32_t *row)
 {
     LLVMValueRef part[2] = {NULL, NULL};
     int axis = (int)op->attr[0].i, n = layout_registers(map), turn = 0;
@@ -138,7 +139,7 @@ static LLVMValueRef reduce_row(nv_emit *e, const ir_op *op, const combine *c, co
         part[turn] = apply(e, c, part[turn], operand(e, op, c, r));
         turn = !turn;
     }
-    return across_lanes(e, c, map, axis, apply(e, c, part[0], part[1]));
+    return apply(e, c, part[0], part[1]);
 }
 
 void nv_reduce(nv_emit *e, const ir_op *op)
@@ -156,7 +157,27 @@ void nv_reduce(nv_emit *e, const ir_op *op)
         int32_t row[TILE_MAX_RANK] = {0};
         if (t.kind == TYPE_TILE)
             layout_element(&to, r, 0, 0, row);
-        out[r] = reduce_row(e, op, &c, &from, row);
+        out[r] = reduce_held(e, op, &c, &from, row);
+        out[r] = across_lanes(e, &c, &from, (int)op->attr[0].i, out[r]);
+    }
+    nv_set(e, op->res, out);
+}
+
+void nv_partial_sum(nv_emit *e, const ir_op *op)
+{
+    combine c = combine_of(e, op);
+    int axis = (int)op->attr[0].i, n = nv_registers(e, nv_type(e, op->res));
+    LLVMValueRef *out = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
+    layout_map from, to;
+
+    nv_map(e, nv_type(e, op->args[0]), &from);
+    nv_map(e, nv_type(e, op->res), &to);
+    for (int r = 0; r < n; r++) {
+        int32_t index[TILE_MAX_RANK], row[TILE_MAX_RANK] = {0};
+        layout_element(&to, r, 0, 0, index);
+        for (int d = 0; d < to.rank - 1; d++)
+            row[d] = index[d < axis ? d : d + 1];
+        out[r] = reduce_held(e, op, &c, &from, row);
     }
     nv_set(e, op->res, out);
 }
