@@ -1,6 +1,7 @@
 """Contexts, devices, kernels and what calls give back."""
 import collections
 import ctypes as C
+import os
 import threading
 
 from . import _abi, _tensors
@@ -13,7 +14,41 @@ Report.__doc__ = """What tuning found. winner, default: a Trial; trials: all; la
 _KINDS = ("tensor", "scalar", "const", "tune")
 _DIRECTIONS = ("in", "out", "inout")
 _STATES = ("ok", "stopped", "pruned", "failed", "wrong", "skipped")
-_LEVELS = ("error", "warning", "info", "debug")
+_LEVELS = ("error", "warning", "info", "debug", "print")
+_TUNE = ("never", "on-miss")
+
+
+def _index(names, name, what):
+    if name not in names:
+        raise ValueError(f"{what} is one of {', '.join(names)}, not {name!r}")
+    return names.index(name)
+
+
+def _bytes_of(text, what):
+    """Text as the library takes it: as UTF-8, ended by a NUL."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is a text, not a {type(text).__name__}")
+    data = text.encode()
+    if b"\0" in data:
+        raise ValueError(f"{what} has a NUL in it")
+    return data
+
+
+def _path_of(path):
+    data = os.fsencode(path)
+    if b"\0" in data:
+        raise ValueError("a path has a NUL in it")
+    return data
+
+
+def _stream_of(stream):
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError(f"a stream is a handle, an int, not a {type(stream).__name__}")
+    return stream
+
+
+def _optional(text, what):
+    return None if text is None or text == "" else _bytes_of(text, what)
 
 
 class Outputs(dict):
@@ -49,6 +84,12 @@ class _Handle:
     def _out(self):
         return C.byref(self._as_parameter_)
 
+    def _open(self):
+        """Itself; raises when it was closed."""
+        if self._dropped:
+            raise ValueError(f"this {type(self).__name__.lower()} is closed")
+        return self
+
     def close(self):
         """Gives the object back; if others depend on it, with the last of them. Twice does nothing."""
         self._dropped = True
@@ -74,17 +115,18 @@ class Context(_Handle):
     store: a file that remembers configurations and code, None for none, or "env" for what the
       environment says (TILEWRIGHT_STORE, else the user's cache).
     tune: "never" or "on-miss" (a first launch tunes, within budget seconds).
-    log: called with a level ("error", "warning", "info", "debug") and a text, from any thread.
+    log: called with a level and a text, from any thread. Levels are "error", "warning", "info" and
+      "debug", of which those up to level are told, and "print": what a kernel prints.
     """
 
     def __init__(self, store=None, tune="never", budget=10.0, threads=0, log=None, level="warning"):
         super().__init__(lib.tw_context_destroy)
-        config = _abi.Config(tune={"never": 0, "on-miss": 1}[tune], tune_budget_s=budget,
-                             threads=threads, log_level=_LEVELS.index(level))
+        config = _abi.Config(tune=_index(_TUNE, tune, "tune"), tune_budget_s=budget,
+                             threads=threads, log_level=_index(_LEVELS[:4], level, "level"))
         if store == "env":
             check(lib.tw_config_from_env(C.byref(config)))
         elif store is not None:
-            config.store_path = str(store).encode()
+            config.store_path = _path_of(store)
         if log is not None:
             self._log = _abi.LOG(lambda user, at, text: log(_LEVELS[at], text_of(text)))
             config.log = self._log
@@ -93,26 +135,34 @@ class Context(_Handle):
 
     def device(self, spec="auto", target=None):
         """Opens "auto", "cpu", "cpu:N" (threads), "cuda:N" or "interp"; target forces a code path."""
-        return Device(self, spec, target)
+        return Device(self._open(), spec, target)
 
     def load(self, path, kernel=None):
         """A kernel from a file of kernel text or tile IR; its name, or the file's only one."""
-        return Kernel(self, lib.tw_kernel_load, str(path).encode(), kernel)
+        return Kernel(self._open(), lib.tw_kernel_load, _path_of(path), kernel)
 
     def load_text(self, text, kernel=None, name="text.tw"):
         """A kernel from a string; name is used in messages."""
         data = text.encode()
-        return Kernel(self, lib.tw_kernel_load_text, name.encode(), data, len(data), kernel)
+        return Kernel(self._open(), lib.tw_kernel_load_text, _bytes_of(name, "name"), data,
+                      len(data), kernel)
 
-    def _device_of(self, tensors):
-        spec = _tensors.device_spec(tensors[0].device) if tensors else "auto"
+    def _device_of(self, device, tensors):
+        """A Device is itself; a text is opened once; None: where the tensors are."""
+        if isinstance(device, Device):
+            return device._open()
+        spec = device
+        if device is None:
+            spec = _tensors.device_spec(tensors[0].device) if tensors else "auto"
+        _bytes_of(spec, "a device")
         with self._lock:
             if spec not in self._devices:
                 self._devices[spec] = Device(self, spec)
             return self._devices[spec]
 
     def close(self):
-        for device in getattr(self, "_devices", {}).values():
+        devices, self._devices = getattr(self, "_devices", {}), {}
+        for device in devices.values():
             device.close()
         super().close()
 
@@ -122,42 +172,47 @@ class Device(_Handle):
 
     def __init__(self, context, spec, target=None):
         super().__init__(lib.tw_device_close, context)
-        check(lib.tw_device_open(context, spec.encode(), self._out))
-        if target:
-            check(lib.tw_device_force_target(self, target.encode()))
+        check(lib.tw_device_open(context, _bytes_of(spec, "a device"), self._out))
+        if target is not None:
+            check(lib.tw_device_force_target(self, _bytes_of(target, "target")))
 
     @property
     def info(self):
-        """A dict: spec, name, target, features, threads, l1_bytes, l2_bytes."""
+        """A dict: spec, name, target, features, threads, l1_bytes, l2_bytes, ... memory is the
+        DLPack device of its tensors, as (type, index)."""
         info = _abi.DeviceInfo()
-        check(lib.tw_device_query(self, C.byref(info)))
-        return {name: text_of(value) if isinstance(value, bytes) else value
-                for name, value in ((n, getattr(info, n)) for n, _ in info._fields_[1:])}
+        check(lib.tw_device_query(self._open(), C.byref(info)))
+        found = {n: getattr(info, n) for n, _ in info._fields_[1:]}
+        found["memory"] = info.memory.device_type, info.memory.device_id
+        return {n: text_of(x) if isinstance(x, bytes) else x for n, x in found.items()}
 
     def sync(self, stream=None):
         """Waits for the work of a stream (its handle); raises what failed in it."""
-        check(lib.tw_stream_sync(self, stream))
+        check(lib.tw_stream_sync(self._open(), _stream_of(stream)))
 
 
 class Kernel(_Handle):
     """A kernel as loaded. Call it with its arguments by name to run it; see the package's page.
 
     A launch's options, for parameters of the kernel that have such a name use `launch`:
-      device: a Device; by default the one that holds the first tensor.
-      stream: a stream's handle; by default PyTorch's current one on a GPU, else the default stream.
+      device: a Device, or its name as for Context.device; by default the one that holds the first
+        tensor.
+      stream: a stream's handle, an int; by default PyTorch's current one on a GPU, else the default
+        stream.
       config: "BLOCK_M=64,..." pins what it names and tunes nothing.
     """
 
     def __init__(self, context, load, *arguments):
         super().__init__(lib.tw_kernel_destroy, context)
         *head, kernel = arguments
-        check(load(context, *head, kernel.encode() if kernel else None, self._out))
+        check(load(context, *head, _optional(kernel, "kernel"), self._out))
         self.context = context
         self.name = text_of(lib.tw_kernel_name(self))
         self.warnings = text_of(lib.tw_kernel_warnings(self))
         self.parameters = [self._parameter(i) for i in range(lib.tw_kernel_param_count(self))]
-        self._outputs = [p.name for p in self.parameters
-                         if p.kind == "tensor" and p.direction == "out"]
+        tensors = [p for p in self.parameters if p.kind == "tensor"]
+        self._outputs = [p.name for p in tensors if p.direction == "out"]
+        self._written = {p.name for p in tensors if p.direction != "in"}
 
     def _parameter(self, i):
         row = _abi.ParamInfo()
@@ -178,7 +233,7 @@ class Kernel(_Handle):
         runs that part of the grid only."""
         call = _Call(self, arguments, device, stream)
         first, count = programs or (0, 0)
-        options = _abi.LaunchOptions(config=config.encode() if config else None,
+        options = _abi.LaunchOptions(config=_optional(config, "config"),
                                      program_first=first, program_count=count)
         check(lib.tw_launch_with(self, call.device, call.stream, call.args, len(call.args),
                                  C.byref(options)))
@@ -187,7 +242,7 @@ class Kernel(_Handle):
     def query(self, arguments, *, device=None, config=None):
         """What a launch would use: a dict with layer, config, seconds, compile_s, ...; compiles."""
         call = _Call(self, arguments, device, None)
-        options = _abi.LaunchOptions(config=config.encode() if config else None)
+        options = _abi.LaunchOptions(config=_optional(config, "config"))
         answer = _abi.Answer()
         check(lib.tw_query(self, call.device, call.args, len(call.args), C.byref(options),
                            C.byref(answer)))
@@ -218,7 +273,7 @@ class Kernel(_Handle):
                 return False
 
         options = _abi.TuneOptions(budget_s=budget, again=again,
-                                   config=config.encode() if config else None)
+                                   config=_optional(config, "config"))
         if progress:
             options.progress = _abi.PROGRESS(on_progress)
         report = C.c_void_p()
@@ -235,10 +290,10 @@ class Kernel(_Handle):
     def compile(self, target, emit, set=None):
         """One stage of the compiler ("tir", "ll", "asm", "ptx", ...) as bytes, without tensors.
         set: "T=f32,D=128,BLOCK_M=64"."""
-        options = _abi.CompileOptions(target=target.encode(), emit=emit.encode(),
-                                      set=set.encode() if set else None)
+        options = _abi.CompileOptions(target=_bytes_of(target, "target"),
+                                      emit=_bytes_of(emit, "emit"), set=_optional(set, "set"))
         data, size = C.c_void_p(), C.c_size_t()
-        check(lib.tw_kernel_compile(self, C.byref(options), C.byref(data), C.byref(size)))
+        check(lib.tw_kernel_compile(self._open(), C.byref(options), C.byref(data), C.byref(size)))
         try:
             return C.string_at(data, size.value)
         finally:
@@ -252,7 +307,7 @@ class Bound(_Handle):
     def __init__(self, kernel, arguments, device, config):
         super().__init__(lib.tw_bound_destroy, kernel)
         call = _Call(kernel, arguments, device, None)
-        options = _abi.LaunchOptions(config=config.encode() if config else None)
+        options = _abi.LaunchOptions(config=_optional(config, "config"))
         self._device = call.device
         self._keep(call.device)
         self._order = [p.name for p in kernel.parameters if p.kind in ("tensor", "scalar")]
@@ -266,7 +321,7 @@ class Bound(_Handle):
             raise TypeError(f"'{next(iter(arguments))}' is not a tensor or scalar of "
                             f"{self._kernel.name}; those are {', '.join(self._order)}")
         call = _Call(self._kernel, ordered, self._device, stream, allocate=False)
-        check(lib.tw_bound_launch(self, call.stream, call.args, len(call.args)))
+        check(lib.tw_bound_launch(self._open(), call.stream, call.args, len(call.args)))
 
 
 class _Call:
@@ -275,9 +330,14 @@ class _Call:
     def __init__(self, kernel, arguments, device, stream, allocate=True):
         arrays = [x for x in arguments.values() if _tensors.is_tensor(x)]
         borrowed = {n: _tensors.Borrowed(x) for n, x in arguments.items() if _tensors.is_tensor(x)}
+        for name in kernel._written.intersection(borrowed):
+            if _tensors.is_read_only(arguments[name]):
+                raise ValueError(f"argument '{name}' is written, but its array is read-only")
         self._keeps = borrowed
-        self.device = device or kernel.context._device_of(list(borrowed.values()))
-        self.stream = _tensors.current_stream(arrays) if stream is None else stream
+        # what is bound keeps its device and kernel, closed or not
+        self.device = device if not allocate else kernel._open().context._device_of(
+            device, list(borrowed.values()))
+        self.stream = _tensors.current_stream(arrays) if stream is None else _stream_of(stream)
         self.args = self._form(arguments)
         if allocate:
             missing = [n for n in kernel._outputs if n not in arguments]
@@ -300,24 +360,32 @@ class _Call:
     def _form(self, arguments):
         args = (_abi.Arg * len(arguments))()
         for arg, (name, x) in zip(args, arguments.items()):
-            arg.name = name.encode()
+            arg.name = _bytes_of(name, "the name of an argument")
             if name in self._keeps:
                 arg.kind = _abi.ARG_TENSOR
                 arg.value.tensor = C.pointer(self._keeps[name].tensor)
             elif isinstance(x, bool):
                 arg.kind, arg.value.i = _abi.ARG_BOOL, x
             elif isinstance(x, str):
-                arg.kind, arg.value.text = _abi.ARG_TEXT, x.encode()
+                arg.kind, arg.value.text = _abi.ARG_TEXT, _bytes_of(x, f"argument '{name}'")
             elif isinstance(x, float):
                 arg.kind, arg.value.f = _abi.ARG_FLOAT, x
-            elif hasattr(x, "__index__"):
-                arg.kind, arg.value.i = _abi.ARG_INT, x.__index__()
-            elif hasattr(x, "__float__"):
+            elif hasattr(x, "__index__") and not isinstance(x, type):
+                self._form_int(arg, x.__index__())
+            elif hasattr(x, "__float__") and not isinstance(x, type):
                 arg.kind, arg.value.f = _abi.ARG_FLOAT, float(x)
             else:
                 raise TypeError(f"argument '{name}' is a {type(x).__name__}: a tensor, a number, "
-                                "a bool or a text is needed")
+                                "a bool or a text is needed (a dtype is a text, as \"f32\" is)")
         return args
+
+    @staticmethod
+    def _form_int(arg, x):
+        """As text where it is wider than the library's number, whose matter it is what fits."""
+        if -2**63 <= x < 2**63:
+            arg.kind, arg.value.i = _abi.ARG_INT, x
+        else:
+            arg.kind, arg.value.text = _abi.ARG_TEXT, str(x).encode()
 
 
 def _report(handle):

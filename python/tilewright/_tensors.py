@@ -22,6 +22,12 @@ def is_torch(x):
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_read_only(x):
+    """Whether x is a NumPy array that may not be written; of others nobody can tell."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.ndarray) and not x.flags.writeable
+
+
 class Borrowed:
     """A DLTensor view of an array, and what keeps it alive. Valid while this object lives."""
 

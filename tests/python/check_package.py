@@ -236,6 +236,92 @@ grid (1)
             self.scale(x=x).o
 
 
+    def test_values(self):
+        x = random(4, 8)
+        for value in (2**64, 2**63, -2**64, 2**40):
+            with self.subTest(value):
+                kernel = self.cx.load_text("kernel k(x: f32[N], n: i32) grid (1) { }")
+                self.raises("E_ARG", f"{value}.* is not a", kernel, x=x[0], n=value)
+        kernel = self.cx.load_text("kernel k(inout x: u64[1], n: u64) grid (1) { store(x[0], n); }")
+        y = np.zeros(1, "u8")
+        kernel(x=y, n=2**64 - 1)
+        self.assertEqual(y[0], 2**64 - 1)
+        with self.assertRaisesRegex(TypeError, "argument 'T' is a type: .*a dtype is a text"):
+            self.scale(x=x, T=np.float32)
+        with self.assertRaisesRegex(ValueError, "argument 'T' has a NUL"):
+            self.scale(x=x, T="f32\0")
+
+    def test_read_only_outputs(self):
+        x = random(4, 8)
+        y = np.zeros_like(x)
+        y.flags.writeable = False
+        with self.assertRaisesRegex(ValueError, "argument 'y' is written, but its array is read-"):
+            self.scale(x=x, y=y)
+        with self.assertRaisesRegex(ValueError, "'y' is written"):
+            self.scale.bind({"x": x, "y": x.copy()})(x=x, y=y)
+        with tempfile.TemporaryDirectory() as folder:  # where a write would be a fault
+            np.save(f"{folder}/y.npy", y)
+            with self.assertRaisesRegex(ValueError, "'y' is written"):
+                self.scale(x=x, y=np.load(f"{folder}/y.npy", mmap_mode="r"))
+        self.assertEqual(np.count_nonzero(y), 0)
+
+    def test_devices_by_name(self):
+        x = random(4, 8)
+        for device in ("cpu:1", "interp"):
+            np.testing.assert_array_equal(self.scale.launch({"x": x}, device=device).y, x + x)
+            self.scale.bind({"x": x, "y": x.copy()}, device=device)(x=x, y=x.copy())
+        self.raises("E_DEVICE", "nonsense", self.scale.launch, {"x": x}, device="nonsense")
+        for device in (3, b"cpu", x):
+            with self.assertRaisesRegex(TypeError, "a device is a text, not a "):
+                self.scale.launch({"x": x}, device=device)
+        for stream in ("0", 1.5):
+            with self.assertRaisesRegex(TypeError, "a stream is a handle, an int, not a "):
+                self.scale.launch({"x": x}, stream=stream)
+
+    def test_settings(self):
+        with self.assertRaisesRegex(ValueError, "tune is one of never, on-miss, not 'often'"):
+            tw.Context(tune="often")
+        with self.assertRaisesRegex(ValueError, "level is one of error, warning, .* not 'loud'"):
+            tw.Context(level="loud")
+        with self.assertRaisesRegex(ValueError, "a path has a NUL"):
+            self.cx.load(ATTENTION + "\0")
+        with self.assertRaisesRegex(TypeError, "not NoneType"):
+            self.cx.load(None)
+
+    def test_closed(self):
+        x = random(4, 8)
+        bound = self.scale.bind({"x": x, "y": x.copy()})
+        self.scale.close()
+        bound(x=x, y=x.copy())  # keeps what it needs
+        bound.close()
+        for kind, use in (("bound", lambda: bound(x=x, y=x.copy())),
+                          ("kernel", lambda: self.scale(x=x)),
+                          ("kernel", lambda: self.scale.compile("cpu", "tir", "T=f32"))):
+            with self.assertRaisesRegex(ValueError, f"this {kind} is closed"):
+                use()
+        device, kernel = self.cx.device("cpu"), self.cx.load_text(SCALE)
+        kernel(x=x)
+        device.close()
+        self.cx.close()
+        for kind, use in (("device", lambda: device.info), ("device", device.sync),
+                          ("device", lambda: kernel.launch({"x": x}, device=device)),
+                          ("context", lambda: self.cx.load_text(SCALE)),
+                          ("context", lambda: self.cx.device("cpu"))):
+            with self.assertRaisesRegex(ValueError, f"this {kind} is closed"):
+                use()
+        np.testing.assert_array_equal(kernel(x=x).y, x + x)  # keeps the context
+
+
+class Logs(unittest.TestCase):
+    def test_what_a_kernel_prints(self):
+        lines = []
+        cx = tw.Context(log=lambda level, text: lines.append((level, text)), level="error")
+        kernel = cx.load_text('kernel k(x: f32[N]) grid (1) { print("extent", N); }')
+        kernel(x=random(7))
+        self.assertEqual([level for level, _ in lines], ["print"])
+        self.assertRegex(lines[0][1], "^extent .* 7$")
+
+
 class Ends(unittest.TestCase):
     # A function's module is a cycle: what its names hold is collected at the end, in any order.
     PROGRAM = f"""
