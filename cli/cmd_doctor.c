@@ -107,7 +107,8 @@ static void check_gpu(doctor *d)
     tw_status st = tw_device_open(d->cx, "cuda", &dev);
 
     if (st != TW_OK) {
-        const char *why = tw_last_error()->text;
+        const tw_error *e = tw_last_error();
+        const char *why = e->diagnostic_count ? e->diagnostics[0].text : e->text;
         report(d, st == TW_E_DEVICE ? FINE : WORTH_KNOWING, "gpu", NULL, "none that can be used: %.*s",
                (int)strcspn(why, "\n"), why);
         return;

@@ -57,13 +57,30 @@ void help_overview(const cli *c, FILE *out)
 /* ---- topics -----------------------------------------------------------------------------------
  */
 
-const help_row help_values[] = {
+const help_row help_tensors[] = {
     {"FILE.npy", "an array; .npy format 1.0 to 3.0, little endian, C or Fortran order"},
     {"DTYPE:FILE.npy",
      "the same, and its elements must be of this type; any two-byte file as bf16 or f16"},
     {"rand:DTYPE[2,64]", "normal numbers; the same for the same --seed and name"},
     {"zeros:DTYPE[2,64]", "zeros"},
     {"full:VALUE:DTYPE[2,64]", "one value everywhere: 1.5, -3, inf, nan, true"},
+    {0},
+};
+
+const help_row help_outputs[] = {
+    {"FILE.npy", "is written; its shape follows from the other arguments"},
+    {"zeros:DTYPE[2,64]", "where it does not; --save=NAME=FILE.npy writes it"},
+    {"inout", "a tensor of this kind is given as an input; --save=NAME=FILE.npy writes its result"},
+    {0},
+};
+
+const help_row help_others[] = {
+    {"a number", "0.125, -3, 1e-3, inf, nan, read as the type of its parameter"},
+    {"a bool", "true or false"},
+    {"a dtype", "f16, bf16, f32, f64, i1, i8, i16, i32, i64, u8, u16, u32, u64"},
+    {"an enumeration", "one of its members"},
+    {"a function", "one of the file by name, or an expression over its arguments, as\n"
+                   "'visible=col <= row', or a body, '{ ... return e; }'"},
     {0},
 };
 
@@ -77,27 +94,30 @@ const help_row help_environment[] = {
     {0},
 };
 
-static void topic_values(const cli *c)
+static void values_section(const cli *c, const char *title, const help_row *row)
 {
     table t;
 
-    puts("What NAME=VALUE may say.");
-    heading(c, stdout, "A tensor");
+    heading(c, stdout, title);
     table_begin(&t, "ll");
-    for (const help_row *row = help_values; row->name; row++) {
-        table_cell(&t, STYLE_CYAN, "%s", row->name);
-        table_cell(&t, STYLE_PLAIN, "%s", row->text);
+    for (; row->name; row++) {
+        const char *line = row->text;
+        for (const char *name = row->name; *line; name = "") {
+            int n = (int)strcspn(line, "\n");
+            table_cell(&t, STYLE_CYAN, "%s", name);
+            table_cell(&t, STYLE_PLAIN, "%.*s", n, line);
+            line += n + (line[n] == '\n');
+        }
     }
     table_print(&t, &c->term, stdout, 4);
-    heading(c, stdout, "An output");
-    print_lines(stdout,
-                "FILE.npy, which is written; its shape follows from the other arguments. Where it\n"
-                "does not: zeros:DTYPE[2,64], and --save=NAME=FILE to write it.\n"
-                "An inout tensor is given as an input; --save=NAME=FILE writes its result.");
-    heading(c, stdout, "A number or a compile-time value");
-    print_lines(stdout,
-                "0.125, -3, 1e-3, inf, nan, true, false, or a dtype: f32, f64, i32, i64, i1.\n"
-                "It is read as the type of its parameter.");
+}
+
+static void topic_values(const cli *c)
+{
+    puts("What NAME=VALUE may say.");
+    values_section(c, "A tensor", help_tensors);
+    values_section(c, "An output", help_outputs);
+    values_section(c, "Other values", help_others);
 }
 
 static void topic_environment(const cli *c)

@@ -28,6 +28,8 @@ static const char test_text[] =
     "# anything and for the configurations that differ most. Needs the tilewright command alone:\n"
     "# TILEWRIGHT=/path/to/tilewright sh @_test.sh\n"
     "tilewright=${TILEWRIGHT-tilewright}\n"
+    "command -v \"$tilewright\" >/dev/null ||\n"
+    "    { echo \"no command '$tilewright' here; TILEWRIGHT=/path/to/tilewright sh $0\"; exit 2; }\n"
     "folder=$(dirname \"$0\")\n"
     "failed=0\n"
     "for shape in 1,1 7,3 16,64 33,129 100,1000; do\n"
@@ -97,8 +99,8 @@ int cmd_new(cli *c)
     CLI_TRY(check_name(c, name));
     char *kernel = cli_format("%s.tw", name), *test = cli_format("%s_test.sh", name);
     int code = write_file(c, kernel, kernel_text, name);
-    if (!code)
-        code = write_file(c, test, test_text, name);
+    if (!code && (code = write_file(c, test, test_text, name)) != CLI_OK)
+        remove(kernel);
     if (!code)
         printf("%s is a kernel to start from; sh %s tests it\n", kernel, test);
     free(kernel);

@@ -110,7 +110,9 @@ void write_man_page(FILE *out)
           out);
     for (const verb *v = verbs; v->name; v++)
         verb_part(out, v);
-    rows(out, "TENSORS", help_values);
+    rows(out, "TENSORS", help_tensors);
+    rows(out, "OUTPUTS", help_outputs);
+    rows(out, "OTHER VALUES", help_others);
     rows(out, "ENVIRONMENT", help_environment);
     exit_codes(out);
 }

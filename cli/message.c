@@ -104,13 +104,18 @@ int cli_fail_last(cli *c)
 int cli_usage(cli *c, const char *format, ...)
 {
     va_list list;
+    char *text;
 
-    print_label(c, "error", STYLE_RED);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    if (vasprintf(&text, format, list) < 0)
+        text = NULL;
     va_end(list);
-    fprintf(stderr, "\nTry: tilewright help%s%s\n", c->verb ? " " : "",
+    print_label(c, "error", STYLE_RED);
+    fprintf(stderr, "%s\nTry: tilewright help%s%s\n", text ? text : format, c->verb ? " " : "",
             c->verb ? c->verb->name : "");
+    if (c->opt.json)
+        print_json_error("USAGE", text ? text : format, NULL);
+    free(text);
     return CLI_USAGE;
 }
 

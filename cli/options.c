@@ -127,14 +127,17 @@ static int distance(const char *a, const char *b)
     return one[n];
 }
 
+/* What begins as the word does is nearer than what is as far without. */
 const char *nearest_word(const char *name, const char *const *list, size_t count)
 {
-    int length = (int)strlen(name), best = 1 + length / 3;
+    const size_t length = strlen(name);
+    int best = 2 * (1 + (int)length / 3);
     const char *found = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        int d = distance(name, list[i]);
-        if (d <= best && d < (int)strlen(list[i])) {
+        bool begins = length > 0 && strncmp(name, list[i], length) == 0;
+        int edits = begins && length > 2 ? 1 : distance(name, list[i]), d = 2 * edits - begins;
+        if (d <= best && edits < (int)strlen(list[i])) {
             best = d - 1;
             found = list[i];
         }
@@ -323,11 +326,20 @@ static int parse_option(cli *c, int *i)
     return set_value(&c->opt, row, value) ? CLI_OK : bad_value(c, row, value);
 }
 
+/* Before all else: whether what is wrong with the options is an object, too. */
+static bool wants_json(const cli *c)
+{
+    for (int i = 0; i < c->argc && strcmp(c->argv[i], "--") != 0; i++)
+        if (strcmp(c->argv[i], "--json") == 0)
+            return (row_named("json", 4)->verbs & c->verb->bit) != 0;
+    return false;
+}
+
 int options_parse(cli *c)
 {
     bool ended = false;
 
-    c->opt = (options){.budget = -1.0, .tolerance = -1.0, .older = -1.0};
+    c->opt = (options){.budget = -1.0, .tolerance = -1.0, .older = -1.0, .json = wants_json(c)};
     for (int i = 0; i < c->argc; i++) {
         const char *arg = c->argv[i];
         if (!ended && strcmp(arg, "--") == 0)

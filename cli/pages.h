@@ -7,7 +7,8 @@
 typedef struct help_row {
     const char *name, *text;
 } help_row;
-extern const help_row help_values[], help_environment[]; /* a NULL name ends each */
+/* A NULL name ends each. */
+extern const help_row help_tensors[], help_outputs[], help_others[], help_environment[];
 
 void write_man_page(FILE *out);
 void write_bash_completion(FILE *out);

@@ -2,6 +2,7 @@
 #include "cli/open.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool is_output(const parameter *q)
 {
@@ -103,12 +104,25 @@ static int take_save(cli *c, problem *p, const char *word)
     return CLI_OK;
 }
 
+/* What is there already may have any name: a pipe, a device. A new file may not: a slip of the pen,
+ * such as rands:f32[8], would become one. */
+static bool may_be_written(const char *path)
+{
+    const char *end = strrchr(path, '.');
+
+    return (end && strcmp(end, ".npy") == 0) || access(path, F_OK) == 0;
+}
+
 static int check_saves(cli *c, const problem *p)
 {
     npy_error error;
 
     for (size_t i = 0; i < p->count; i++) {
         const parameter *q = &p->param[i];
+        if (q->save && !may_be_written(q->save))
+            return cli_fail(c, TW_E_ARG,
+                            "'%s': an output names a .npy file, not '%s' (tilewright help values)",
+                            q->info.name, q->save);
         if (q->save && npy_can_write(q->save, &error))
             return cli_fail(c, TW_E_IO, "'%s' cannot be written to %s: %s", q->info.name, q->save,
                             error.text);

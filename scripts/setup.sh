@@ -27,13 +27,22 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 install="apt-get install -y --no-install-recommends ${missing[*]}"
+tell() { # what to type
+    local sudo=
+    [ "$(id -u)" -eq 0 ] || ! command -v sudo >/dev/null || sudo="sudo "
+    echo "    ${sudo}apt-get update && ${sudo}$install"
+}
 if [ "$(id -u)" -eq 0 ]; then
     as_root=()
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     as_root=(sudo)
 else
-    echo "Packages are missing. Run this, then start again:"
-    echo "    sudo apt-get update && sudo $install"
+    if command -v sudo >/dev/null; then
+        echo "Packages are missing. Run this, then start again:"
+    else
+        echo "Packages are missing, and there is no sudo. Run this as root, then start again:"
+    fi
+    tell
     exit 1
 fi
 
@@ -43,6 +52,6 @@ export DEBIAN_FRONTEND=noninteractive
 if ! "${as_root[@]}" $install; then
     echo "apt-get could not install the packages. llvm-22-dev comes from Debian 12's security"
     echo "archive (bookworm-security), which must be among the sources. The command was:"
-    echo "    sudo apt-get update && sudo $install"
+    tell
     exit 1
 fi

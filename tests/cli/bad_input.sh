@@ -64,6 +64,11 @@ expect 4 "'BLOCK'" run "$add" "${ab[@]}" --config=BLOCK=many
 expect 7 "cannot be written" run "$add" "${ab[@]}" c=/nowhere/c.npy
 expect 7 "cannot be written" run "$add" "${ab[@]}" c="$work"
 expect 7 "No space" run "$add" "${ab[@]}" c=/dev/full
+for name in 'empty:f32[8]' c.txt npy f32:c c.npy.txt; do # slips, of which no file should come
+    expect 4 "names a .npy file, not '$work/$name'" run "$add" "${ab[@]}" c="$work/$name"
+    expect 4 "names a .npy file, not '$work/$name'" run "$add" "${ab[@]}" --save=c="$work/$name"
+    [ ! -e "$work/$name" ] || complain "$name was written"
+done
 mkfifo "$work/pipe"
 timeout 1 "$tw" run "$add" "${ab[@]}" c="$work/pipe" --device="$device" --tune=never >"$work/out" 2>&1
 [ $? -eq 124 ] || complain "nobody reads a pipe, and the command does not wait or cannot be ended"

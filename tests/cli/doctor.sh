@@ -5,6 +5,7 @@ expect 0 "all " "$tw" doctor
 for check in library processor features threads store kernel; do
     grep -q "$check" "$work/out" || complain "doctor does not look at $check"
 done
+grep -q "error" "$work/out" && complain "an error stands among what is well"
 grep -q "llvm-" "$work/out" || complain "LLVM's version is missing"
 grep -q "$work/store.db" "$work/out" || complain "the store's path is missing"
 expect 0 "" "$tw" doctor --json

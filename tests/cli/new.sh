@@ -8,6 +8,10 @@ expect 0 "out T[M, N]" "$tw" help my_kernel.tw
 sed -i 's/cast(t \* scale, T)/cast(t * scale, T[3])/' my_kernel.tw
 expect 1 "FAILED" env TILEWRIGHT="$tw" sh my_kernel_test.sh
 expect 7 "left as it is" "$tw" new my_kernel
+expect 2 "no command 'nowhere/tilewright' here" env TILEWRIGHT=nowhere/tilewright sh my_kernel_test.sh
+touch half_test.sh
+expect 7 "left as it is" "$tw" new half
+[ ! -e half.tw ] || complain "half of what new writes stays"
 expect 2 "a name of letters" "$tw" new
 expect 2 "a name of letters" "$tw" new 'a-b'
 expect 2 "a name of letters" "$tw" new 9a

@@ -20,7 +20,7 @@ for verb in $verbs; do
         grep -q -- "-l $option " "$work/fish" || complain "fish lacks --$option"
     done
 done
-for word in TILEWRIGHT_STORE rand:DTYPE E_STORE; do
+for word in TILEWRIGHT_STORE rand:DTYPE save=NAME 'visible=col' u16 E_STORE; do
     case $word in
         E_*) grep -q "$("$tw" help exit-codes | sed -n "s/.* $word  *//p")" "$work/man" ;;
         *) grep -q "$word" "$work/man" ;;

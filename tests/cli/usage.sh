@@ -27,6 +27,8 @@ while read -r code name; do
 done <"$work/codes"
 
 expect 2 "did you mean 'tune'" "$tw" tuen
+expect 2 "did you mean 'tune'" "$tw" tun
+expect 2 "did you mean 'compile'" "$tw" comp
 expect 2 "'frobnicate' is not a verb" "$tw" frobnicate
 expect 2 "did you mean --store" "$tw" run "$add" --stroe=x
 expect 2 "unknown option '--frobnicate'" "$tw" run "$add" --frobnicate=1
@@ -55,6 +57,14 @@ expect 2 "--older=3" "$tw" cache prune --older=3
 expect 2 "--max-size=big" "$tw" cache prune --max-size=big
 expect 2 "there is no help on" "$tw" help frobnicate
 expect 2 "Try: tilewright help bench" "$tw" bench
+
+# the same as JSON, wherever --json stands
+for line in "--frobnicate --json" "--json --frobnicate" "--json"; do
+    expect 2 "Try: tilewright help run" "$tw" run $line
+    json "$work/out" 'd["error"]["status"] == "USAGE" and d["error"]["text"]'
+done
+expect 2 "" "$tw" run -- "$add" --json
+[ ! -s "$work/out" ] || complain "JSON was printed, though what follows -- is no option"
 
 # values beside their options, and -- before words that look like options
 expect 0 "PASS" "$tw" run --check --device interp --tune never "$add" 'a=rand:f32[9]' 'b=zeros:f32[9]'
