@@ -5,11 +5,11 @@
  *   TW_GPU_TARGET=sm_80 ...                              another path
  *   TW_GPU_THIN=n ...                                    each n-th case (compute-sanitizer: 10)
  *   TW_GPU_DEVICE=cpu TW_GPU_THIN=40 ...                 tries the program itself without a GPU
- *   CK_RUN_CASE=attention-3 ...                          one table: kernels-0 to -5, attention-0 to
- *                                                        -14, scheduled-kernels-0 to -3,
- *                                                        scheduled-attention-0 to -31
+ *   CK_RUN_CASE=attention-3 ...                          one table
+ *   TW_GPU_LIST=1 ...                                    runs nothing: the names of all tables
  *
- * Run in the root of the project. One line a table; ends with Check's counts. */
+ * Run in the root of the project. One line a table; ends with Check's counts. tests/gpu/prove.sh
+ * runs the tables side by side. */
 #include "tests/support/attention_tables.h"
 #include "tests/support/kernel_tables.h"
 #include <check.h>
@@ -123,6 +123,8 @@ static void add(Suite *s, const char *name, const TTest *test, int rows)
         TCase *t = tcase_create(names[used++]);
         tcase_add_loop_test(t, test, i, i + 1);
         suite_add_tcase(s, t);
+        if (atoi(setting("TW_GPU_LIST", "0")))
+            puts(names[used - 1]);
     }
 }
 
@@ -136,5 +138,7 @@ Suite *test_suite(void)
         add(s, "scheduled-kernels", kernels_with_schedules, COUNT(schedules) - 1);
         add(s, "scheduled-attention", attention_with_schedules, 8 * (COUNT(schedules) - 1));
     }
+    if (atoi(setting("TW_GPU_LIST", "0")))
+        exit(EXIT_SUCCESS);
     return s;
 }

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds what a machine with a GPU needs to prove and measure this version, and packs it:
+#     scripts/gpu_pack.sh [FILE]       default build-portable/gpu.tar.xz, about 30 MB
+# There, unpacked, nothing is needed but the GPU's driver (and PyTorch for bench/*.py):
+#     tests/gpu/prove.sh
+#     TILEWRIGHT_LIBRARY=$PWD/build-portable/lib/libtilewright.so python3 bench/attention_gpu.py
+set -eu
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+file=$(realpath -m "${1:-build-portable/gpu.tar.xz}")
+cmake --preset portable >/dev/null
+cmake --build build-portable -j "$(nproc)" --target tw_shared verify_kernels cuda_proof
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+built=(build-portable/lib/libtilewright.so*
+    build-portable/tests/gpu/verify_kernels build-portable/tests/gpu/cuda_proof)
+cp -a --parents "${built[@]}" bench examples/data kernels python tests/gpu "$root"
+find "$root/build-portable" -type f -exec strip --strip-unneeded {} +
+git rev-parse --short HEAD >"$root/COMMIT"
+tar -C "$root" -cf - . | xz -T0 -6 >"$file"
+echo "$file: $(du -h "$file" | cut -f1)"
