@@ -249,7 +249,8 @@ static LLVMValueRef between(cpu_emit *e, LLVMValueRef iota, LLVMValueRef begin, 
     return LLVMBuildICmp(b, LLVMIntULT, at, ll_splat(e->cx, n, e->isa->lanes), "");
 }
 
-/* mask_of where a tile gives the lanes' indices: those below the extent, one unsigned comparison. */
+/* mask_of where a tile gives the lanes' indices: those below the extent, one unsigned comparison.
+ */
 static LLVMValueRef given_mask(cpu_emit *e, const ir_op *op, const cpu_at *at, int limit,
                                int *depth)
 {
@@ -354,6 +355,38 @@ static cpu_got load_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int li
     got.v = cpu_to_register(e, (enum dtype)t.dtype, got.v);
     cpu_home(e);
     return got;
+}
+
+/* n lanes of 16 bits, under a mask that is NULL for none. */
+static LLVMValueRef load_bits(cpu_emit *e, const ir_op *op, const cpu_at *at, int n,
+                              LLVMValueRef mask)
+{
+    int depth = cpu_at_depth(at, slice_type(e, op).rank);
+    LLVMTypeRef type = ll_lanes(e->cx->i16, n);
+    LLVMValueRef p = address_of(e, op, at, depth);
+
+    cpu_hoist(e, depth);
+    LLVMValueRef v = mask ? ll_masked_load(e->cx, type, p, 2, mask) : ll_load(e->cx, type, p, 2);
+    cpu_home(e);
+    return v;
+}
+
+LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width)
+{
+    int lanes = e->isa->lanes, depth;
+    LLVMValueRef half[2], mask[2] = {NULL, NULL};
+    cpu_at from[2] = {*at, *at};
+
+    from[1].i[at->lane].off += lanes;
+    for (int h = 0; h < 2 && width > h * lanes; h++)
+        mask[h] =
+            mask_of(e, op, &from[h], width < (h + 1) * lanes ? width - h * lanes : lanes, &depth);
+    if (width == 2 * lanes && !mask[0] && !mask[1])
+        return load_bits(e, op, at, 2 * lanes, NULL);
+    for (int h = 0; h < 2; h++)
+        half[h] = width > h * lanes ? load_bits(e, op, &from[h], lanes, mask[h])
+                                    : LLVMConstNull(ll_lanes(e->cx->i16, lanes));
+    return LLVMBuildShuffleVector(e->cx->b, half[0], half[1], ll_iota(e->cx, 0, 2 * lanes), "");
 }
 
 /* Pointers to the lanes' elements. */

@@ -4,7 +4,8 @@
  *
  *   cpu_emit.c    the function: arguments, steps, control
  *   cpu_loop.c    loops; cpu_nests.c: those of a nest, reductions
- *   cpu_dot.c     the register block of a dot; cpu_pairs.c, cpu_tiles.c: of bf16
+ *   cpu_dot.c     the register block of a dot; cpu_pairs.c, cpu_tiles.c: of bf16, whose operands
+ *                 cpu_turn.c turns
  *   cpu_eval.c    elements of virtual tiles; buffers
  *   cpu_access.c  elements of tensors; cpu_atomic.c: read and written at once
  *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
@@ -143,6 +144,10 @@ bool cpu_dot_starts_at_zero(const cpu_emit *e, const ir_op *dot);
 void cpu_emit_tiles(cpu_emit *e, const cpu_nest *n, const cpu_at *at, int rows, int nr,
                     cpu_stage stage);
 
+/* ---- cpu_turn.c ---- */
+/* A nest that turns a load of bf16. */
+void cpu_emit_turned(cpu_emit *e, const cpu_nest *n);
+
 /* ---- cpu_pairs.c: i32 words that hold two elements of bf16, the first in the low half ---- */
 /* Elements `at` and the next ones along the pairs' dimension of a dot's operand. */
 LLVMValueRef cpu_load_pairs(cpu_emit *e, ir_val v, const cpu_at *at);
@@ -197,6 +202,9 @@ int cpu_at_depth(const cpu_at *at, int rank);
 
 /* ---- cpu_access.c ---- */
 cpu_got cpu_load_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at);
+/* Two vectors of elements of 16 bits as they lie along at->lane, which is contiguous: the first
+ * width of them; the others, and those outside of the tensor, are 0. */
+LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width);
 void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got);
 /* The rows of the nest's block at once: got[r] belongs at `at` with r added along dimension inner,
  * which lies contiguous in the tensor. */

@@ -416,6 +416,22 @@ static bool wants_pairs(const cpu_nest *n)
     return false;
 }
 
+/* The load of bf16 that is all of the nest, which turns it for a dot of pairs or tiles; NULL: there
+ * is more to it, or too little to turn. */
+static ir_op *turned_load(const cpu_plan *p, const cpu_nest *n)
+{
+    const cpu_item *item = &n->items.at[0];
+    const cpu_value *v = &p->value.at[item->v];
+    ir_op *op = ir_def(p->fn, item->v);
+
+    if (!n->blocks || n->items.n != 1 || item->kind != ITEM_BUFFER || item->buf ||
+        !(v->narrow || v->pairs == 1 + n->inner) || n->space.shape[n->inner] < p->isa->lanes)
+        return NULL;
+    if (op && cpu_is_copy(p, op) && p->value.at[op->args[0]].place == CPU_VIRTUAL)
+        op = ir_def(p->fn, op->args[0]);
+    return op && op->code == OP_LOAD && cpu_contiguous_dim(p, op) == n->inner ? op : NULL;
+}
+
 void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
 {
     int lanes = p->isa->lanes, chunks = (n->space.shape[n->lane] + lanes - 1) / lanes;
@@ -440,6 +456,7 @@ void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
     }
     if (n->mr > rows)
         n->mr = rows;
+    n->turned = turned_load(p, n);
 }
 
 cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf)

@@ -644,6 +644,9 @@ void cpu_emit_nest(cpu_emit *e, const cpu_nest *n)
     cpu_nesting s = {.e = e, .n = n, .at = {.lane = n->lane}};
 
     cpu_memo_clear(e);
-    emit_rows(&s, 0);
+    if (n->turned)
+        cpu_emit_turned(e, n);
+    else
+        emit_rows(&s, 0);
     cpu_memo_clear(e);
 }

@@ -98,6 +98,7 @@ typedef struct cpu_nest {
     bool pairs;                /* an item stores pairs of inner rows */
     bool alone;                /* the one item is a fold or a scan, along the lanes or inner */
     bool blocks;               /* inner rows come in blocks of `lanes`, for transposed access */
+    ir_op *turned;             /* all it does is to turn what this load of bf16 gives; or NULL */
     int mr, nr;
     ir_op *dot;
     VEC(cpu_item) items;
