@@ -1,7 +1,7 @@
 /* exp2, exp, log2, log, tanh, erf, sin, cos of f64 as inline code, for scalars and vectors alike.
  *
  * Coefficients: interpolation at Chebyshev nodes, computed with 70 digits and rounded. Accuracy is
- * held by tests/unit/check_cpu_math64.c; docs/CPU.md has a table. Constants in parts (ln 2, pi /
+ * held by tests/unit/check_cpu_math.c; docs/CPU.md has a table. Constants in parts (ln 2, pi /
  * 2): the leading bits of each, so that products with small integers are exact. */
 #include "compiler/base/check.h"
 #include "compiler/ir/ireval.h"
