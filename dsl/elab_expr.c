@@ -162,14 +162,14 @@ typedef struct binary_row {
     bool swap;
 } binary_row;
 static const binary_row binary[] = {
-    {TOK_PLUS, OP_ADD, TAKES_NUMBERS, false},  {TOK_MINUS, OP_SUB, TAKES_NUMBERS, false},
-    {TOK_STAR, OP_MUL, TAKES_NUMBERS, false},  {TOK_SLASH, OP_DIV, TAKES_NUMBERS, false},
-    {TOK_PERCENT, OP_REM, TAKES_INTS, false},  {TOK_AMP, OP_AND, TAKES_BITS, false},
-    {TOK_PIPE, OP_OR, TAKES_BITS, false},      {TOK_CARET, OP_XOR, TAKES_BITS, false},
-    {TOK_SHL, OP_SHL, TAKES_INTS, false},      {TOK_SHR, OP_SHR, TAKES_INTS, false},
-    {TOK_EQ, OP_CMP_EQ, TAKES_ALL, false},     {TOK_NE, OP_CMP_NE, TAKES_ALL, false},
-    {TOK_LT, OP_CMP_LT, TAKES_NUMBERS, false}, {TOK_LE, OP_CMP_LE, TAKES_NUMBERS, false},
-    {TOK_GT, OP_CMP_LT, TAKES_NUMBERS, true},  {TOK_GE, OP_CMP_LE, TAKES_NUMBERS, true},
+    {TOK_PLUS, OP_ADD, TAKES_NUMBERS, false},    {TOK_MINUS, OP_SUB, TAKES_NUMBERS, false},
+    {TOK_STAR, OP_MUL, TAKES_NUMBERS, false},    {TOK_SLASH, OP_DIV, TAKES_NUMBERS, false},
+    {TOK_PERCENT, OP_REM, TAKES_NUMBERS, false}, {TOK_AMP, OP_AND, TAKES_BITS, false},
+    {TOK_PIPE, OP_OR, TAKES_BITS, false},        {TOK_CARET, OP_XOR, TAKES_BITS, false},
+    {TOK_SHL, OP_SHL, TAKES_INTS, false},        {TOK_SHR, OP_SHR, TAKES_INTS, false},
+    {TOK_EQ, OP_CMP_EQ, TAKES_ALL, false},       {TOK_NE, OP_CMP_NE, TAKES_ALL, false},
+    {TOK_LT, OP_CMP_LT, TAKES_NUMBERS, false},   {TOK_LE, OP_CMP_LE, TAKES_NUMBERS, false},
+    {TOK_GT, OP_CMP_LT, TAKES_NUMBERS, true},    {TOK_GE, OP_CMP_LE, TAKES_NUMBERS, true},
 };
 
 static bool check_operand(elab *cx, const value *v, enum operands takes, const char *user,

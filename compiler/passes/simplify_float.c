@@ -76,13 +76,14 @@ static ir_val rule_fma(simplifier *s, ir_op *op)
 }
 
 /* exp2(x * c - d)  ->  exp2(fma(x, c, -d)). The negation moves onto d's source in the next round
- * (simplify_lift), so it costs a row's work, not a tile's. */
+ * (simplify_lift), so it costs a row's work, not a tile's. Not of f64, whose fma is software on
+ * some processors. */
 static ir_val rule_exp2(simplifier *s, ir_op *op)
 {
     const ir_op *difference = def_of(s->fn, op->args[0], OP_SUB);
     const ir_op *product = difference ? def_of(s->fn, difference->args[0], OP_MUL) : NULL;
 
-    if (!product)
+    if (!product || ir_type_of(s->fn, op->res).dtype == DT_F64)
         return 0;
     ir_val d = unary(s, op, OP_NEG, difference->args[1]);
     ir_builder b = ir_before(s->fn, op);

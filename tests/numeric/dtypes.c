@@ -225,6 +225,10 @@ static double rdiv(double a, double b)
 {
     return a / b;
 }
+static double rrem(double a, double b)
+{
+    return fmod(a, b);
+}
 static double fneg(double a, double b)
 {
     (void)b;
@@ -301,7 +305,7 @@ static const operation operations[] = {
     {"a - b", isub, rsub, 0},
     {"a * b", imul, rmul, 0},
     {"a / b", idiv, rdiv, 0},
-    {"a % b", irem, NULL, 0},
+    {"a % b", irem, rrem, 0},
     {"a & b", iand, NULL, 0},
     {"a | b", ior, NULL, 0},
     {"a ^ b", ixor, NULL, 0},

@@ -31,6 +31,7 @@ static double add(double a, double b) { return a + b; }
 static double subtract(double a, double b) { return a - b; }
 static double multiply(double a, double b) { return a * b; }
 static double divide(double a, double b) { return a / b; }
+static double remainder_of(double a, double b) { return fmod(a, b); }
 static double negate(double a, double b) { (void)b; return -a; }
 static double magnitude(double a, double b) { (void)b; return fabs(a); }
 static double larger(double a, double b) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
@@ -61,6 +62,7 @@ static const float_op float_ops[] = {
     {"a - b", subtract, 0},
     {"a * b", multiply, 0},
     {"a / b", divide, 0},
+    {"a % b", remainder_of, 0},
     {"-a", negate, 0},
     {"abs(a)", magnitude, 0},
     {"maximum(a, b)", larger, 0},

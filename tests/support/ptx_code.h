@@ -35,6 +35,7 @@ struct ptx_program {
     ptx_instr *code;
     int n, cap;
     char (*name)[48]; /* of registers */
+    uint64_t *first;  /* what they begin with */
     int nnames, capnames;
     struct {
         char name[48];

@@ -410,7 +410,8 @@ bool ptx_run(const ptx_program *p, uint32_t block, int threads, size_t shared,
     m.shared = aligned_alloc(1024, SHARED_ROOM);
     memset(m.shared, 0xa5, SHARED_ROOM); /* what nobody wrote is large and odd */
     for (int k = 0; k < threads; k++) {
-        m.t[k].reg = calloc((size_t)p->nnames, sizeof *m.t[k].reg);
+        m.t[k].reg = malloc((size_t)p->nnames * sizeof *m.t[k].reg);
+        memcpy(m.t[k].reg, p->first, (size_t)p->nnames * sizeof *m.t[k].reg);
         m.t[k].reg[0] = (uint64_t)k;
         m.t[k].reg[1] = block;
     }

@@ -31,6 +31,21 @@ static void fail(parser *r, const char *what, const char *text)
     r->bad = true;
 }
 
+static bool constant(const char *word, uint64_t *out)
+{
+    char *end;
+
+    if (word[0] == '0' && (word[1] == 'f' || word[1] == 'd') && strlen(word) >= 10) {
+        *out = strtoull(word + 2, &end, 16);
+        return *end == 0;
+    }
+    if (!isdigit((unsigned char)word[0]) && word[0] != '-')
+        return false;
+    *out = word[0] == '-' ? (uint64_t)strtoll(word, &end, 0) : strtoull(word, &end, 0);
+    return *end == 0;
+}
+
+/* A constant in a vector is a register that begins with that value. */
 static int register_named(parser *r, const char *name)
 {
     ptx_program *p = r->p;
@@ -42,7 +57,10 @@ static int register_named(parser *r, const char *name)
     if (p->nnames == p->capnames) {
         p->capnames = 2 * p->capnames + 64;
         p->name = realloc(p->name, sizeof *p->name * (size_t)p->capnames);
+        p->first = realloc(p->first, sizeof *p->first * (size_t)p->capnames);
     }
+    if (!constant(name, &p->first[p->nnames]))
+        p->first[p->nnames] = 0;
     snprintf(p->name[p->nnames], sizeof *p->name, "%s", name);
     return p->nnames++;
 }
@@ -72,20 +90,6 @@ static int find_symbol(const ptx_program *p, const char *name)
             return i;
     }
     return -1;
-}
-
-static bool constant(const char *word, uint64_t *out)
-{
-    char *end;
-
-    if (word[0] == '0' && (word[1] == 'f' || word[1] == 'd') && strlen(word) >= 10) {
-        *out = strtoull(word + 2, &end, 16);
-        return *end == 0;
-    }
-    if (!isdigit((unsigned char)word[0]) && word[0] != '-')
-        return false;
-    *out = word[0] == '-' ? (uint64_t)strtoll(word, &end, 0) : strtoull(word, &end, 0);
-    return *end == 0;
 }
 
 static void plain_operand(parser *r, const char *word, ptx_operand *o)
@@ -378,5 +382,6 @@ void ptx_free(ptx_program *p)
 {
     free(p->code);
     free(p->name);
+    free(p->first);
     free(p);
 }

@@ -245,6 +245,22 @@ START_TEST(fma_rounds_once)
 }
 END_TEST
 
+START_TEST(remainders_of_floats_are_exact)
+{
+    double inf = (double)INFINITY;
+
+    ck_assert_double_eq(float_op(OP_REM, DT_F32, -7.5, 2, 0), -1.5);
+    ck_assert_double_eq(float_op(OP_REM, DT_F64, 0x1p1023, 3, 0), 2);
+    ck_assert_double_eq(float_op(OP_REM, DT_F32, 0x1.8p-148, 0x1p-149, 0), 0);
+    ck_assert_double_eq(float_op(OP_REM, DT_BF16, 0x1.84p100, 0x1.02p-100, 0),
+                        fmod(0x1.84p100, 0x1.02p-100));
+    ck_assert_double_eq(float_op(OP_REM, DT_F16, 5, inf, 0), 5);
+    ck_assert(signbit(float_op(OP_REM, DT_F32, -4, 2, 0)));
+    ck_assert_double_nan(float_op(OP_REM, DT_F32, 5, 0, 0));
+    ck_assert_double_nan(float_op(OP_REM, DT_F32, -inf, 2, 0));
+}
+END_TEST
+
 START_TEST(maximum_and_minimum_propagate_nan)
 {
     double nan = (double)NAN, inf = (double)INFINITY;
@@ -291,6 +307,7 @@ Suite *test_suite(void)
     tcase_add_test(floats, f32_results_round_once);
     tcase_add_test(floats, exact_keeps_double);
     tcase_add_test(floats, fma_rounds_once);
+    tcase_add_test(floats, remainders_of_floats_are_exact);
     tcase_add_test(floats, maximum_and_minimum_propagate_nan);
     tcase_add_test(floats, comparisons_with_nan_are_false_but_ne);
     suite_add_tcase(s, ints);

@@ -372,27 +372,37 @@ static void emit_block(cpu_emit *e, const cpu_block *b)
 
 /* ---- the function ---------------------------------------------------------------------------- */
 
-static void add_attribute(cpu_emit *e, const char *name, const char *value)
+static void add_attribute(cpu_emit *e, LLVMValueRef fn, const char *name, const char *value)
 {
     LLVMAttributeRef a = LLVMCreateStringAttribute(e->cx->context, name, (unsigned)strlen(name),
                                                    value, (unsigned)strlen(value));
 
-    LLVMAddAttributeAtIndex(e->cx->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+/* Of the kernel's function and of those that it calls. */
+static void add_attributes(cpu_emit *e)
+{
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+
+    for (LLVMValueRef fn = LLVMGetFirstFunction(e->cx->module); fn; fn = LLVMGetNextFunction(fn)) {
+        if (LLVMIsDeclaration(fn))
+            continue;
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(e->cx->context, nounwind, 0));
+        if (e->isa->tune)
+            add_attribute(e, fn, "tune-cpu", e->isa->tune);
+        if (e->isa->avx512)
+            add_attribute(e, fn, "prefer-vector-width", "512");
+    }
 }
 
 static void make_function(cpu_emit *e, const char *name)
 {
     ll_cx *cx = e->cx;
     LLVMTypeRef arg[] = {cx->ptr, cx->i32, cx->i32, cx->i32, cx->ptr};
-    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
 
     cx->fn = LLVMAddFunction(cx->module, name, LLVMFunctionType(cx->i32, arg, 5, 0));
-    LLVMAddAttributeAtIndex(cx->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(cx->context, nounwind, 0));
-    if (e->isa->tune)
-        add_attribute(e, "tune-cpu", e->isa->tune);
-    if (e->isa->avx512)
-        add_attribute(e, "prefer-vector-width", "512");
     e->arg_slots = LLVMGetParam(cx->fn, 0);
     for (int i = 0; i < 3; i++)
         e->arg_pid[i] = LLVMGetParam(cx->fn, 1 + (unsigned)i);
@@ -433,4 +443,5 @@ void cpu_emit_function(cpu_emit *e, const char *name)
     count_code(e);
     ll_phi_add(e->exit_code, ll_int(e->cx->i32, 0), e->here);
     LLVMBuildBr(e->cx->b, e->leave);
+    add_attributes(e);
 }

@@ -2,13 +2,9 @@
  * vectors alike. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
+#include "compiler/target/llvm/llvm_exact.h"
 #include "compiler/target/llvm/llvm_ops.h"
 #include <math.h>
-
-static LLVMValueRef compare_int(cpu_emit *e, LLVMIntPredicate p, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildICmp(e->cx->b, p, x, y, "");
-}
 
 static LLVMValueRef compare_float(cpu_emit *e, LLVMRealPredicate p, LLVMValueRef x, LLVMValueRef y)
 {
@@ -26,37 +22,6 @@ static LLVMTypeRef with_lanes(LLVMTypeRef scalar, LLVMValueRef like)
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
-
-/* a * b + c rounded once, where the machine cannot: the product of two f32 is exact in double, the
- * sum is rounded to odd there, and rounding that to f32 is right. */
-static LLVMValueRef fma_in_double(cpu_emit *e, LLVMValueRef *a)
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMTypeRef wide = with_lanes(e->cx->f64, a[0]), bits = with_lanes(e->cx->i64, a[0]);
-    LLVMValueRef x = LLVMBuildFPExt(b, a[0], wide, ""), y = LLVMBuildFPExt(b, a[1], wide, "");
-    LLVMValueRef z = LLVMBuildFPExt(b, a[2], wide, ""), p = LLVMBuildFMul(b, x, y, "");
-    LLVMValueRef s = LLVMBuildFAdd(b, p, z, ""), back = LLVMBuildFSub(b, s, p, "");
-    LLVMValueRef ep = LLVMBuildFSub(b, p, LLVMBuildFSub(b, s, back, ""), "");
-    LLVMValueRef error = LLVMBuildFAdd(b, ep, LLVMBuildFSub(b, z, back, ""), "");
-    LLVMValueRef u = LLVMBuildBitCast(b, s, bits, ""), zero = LLVMConstNull(wide);
-
-    LLVMValueRef same = LLVMBuildXor(b, compare_float(e, LLVMRealOGT, error, zero),
-                                     compare_float(e, LLVMRealOGT, s, zero), "");
-    LLVMValueRef step = ll_select(e->cx, same, ll_int(bits, -1), ll_int(bits, 1));
-    LLVMValueRef even =
-        compare_int(e, LLVMIntEQ, LLVMBuildAnd(b, u, ll_int(bits, 1), ""), LLVMConstNull(bits));
-    LLVMValueRef inexact = compare_float(e, LLVMRealONE, error, zero);
-    LLVMValueRef odd = LLVMBuildAdd(b, u, step, "");
-    u = ll_select(e->cx, LLVMBuildAnd(b, even, inexact, ""), odd, u);
-    return LLVMBuildFPTrunc(b, LLVMBuildBitCast(b, u, wide, ""), LLVMTypeOf(a[0]), "");
-}
-
-static LLVMValueRef float_fma(cpu_emit *e, enum dtype t, LLVMValueRef *a)
-{
-    if (!e->isa->fma && t == DT_F32)
-        return fma_in_double(e, a);
-    return ll_fma(e->cx, a[0], a[1], a[2]);
-}
 
 LLVMValueRef cpu_fma_or_not(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
 {
@@ -76,10 +41,12 @@ static LLVMValueRef lazy_maximum(cpu_emit *e, LLVMValueRef m, LLVMValueRef v, LL
     return LLVMBuildSelect(b, near, m, larger, "");
 }
 
-static LLVMValueRef float_op(cpu_emit *e, enum ir_opcode code, enum dtype t, LLVMValueRef *a)
+static LLVMValueRef float_op(cpu_emit *e, enum ir_opcode code, LLVMValueRef *a)
 {
     if (code == OP_FMA)
-        return float_fma(e, t, a);
+        return e->isa->fma ? ll_fma(e->cx, a[0], a[1], a[2]) : ll_soft_fma(e->cx, a);
+    if (code == OP_REM)
+        return ll_rem_call(e->cx, e->isa->fma, a[0], a[1]);
     LLVMValueRef v = ll_float_op(e->cx, code, a);
     if (code == OP_RUNNING_MAX && e->isa->tiles != CPU_TILES_NONE)
         return lazy_maximum(e, a[0], a[1], v);
@@ -136,7 +103,7 @@ LLVMValueRef cpu_op(cpu_emit *e, enum ir_opcode code, enum dtype from, enum dtyp
         return bitcast(e, from, to, args[0]);
     if (!dtype_is_float(from))
         return ll_int_op(e->cx, code, from, args);
-    LLVMValueRef v = float_op(e, code, cpu_held(from), args);
+    LLVMValueRef v = float_op(e, code, args);
     return is_exact(code) ? v : cpu_round(e, to, v);
 }
 

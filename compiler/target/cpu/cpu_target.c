@@ -13,36 +13,6 @@
 #include <unistd.h>
 #endif
 
-/* ---- what this version cannot do ------------------------------------------------------------- */
-
-typedef struct survey {
-    const ir_fn *fn;
-    const cpu_isa *isa;
-    diag_list *diags;
-    tw_status st;
-} survey;
-
-static void refuse(survey *s, const ir_op *op, const char *what, enum dtype t)
-{
-    if (s->st == TW_OK)
-        diag_add(s->diags, DIAG_UNSUPPORTED, op->where, "code path %s has no %s of %s",
-                 s->isa->name, what, dtype_name(t));
-    s->st = TW_E_UNSUPPORTED;
-}
-
-static void survey_op(ir_op *op, void *arg)
-{
-    survey *s = arg;
-
-    if (op->nargs == 0 || op->nres == 0)
-        return;
-    enum dtype t = (enum dtype)ir_type_of(s->fn, op->args[0]).dtype;
-    if (op->code == OP_FMA && t == DT_F64 && !s->isa->fma)
-        refuse(s, op, "fma", t);
-    if (op->code == OP_REM && dtype_is_float(t))
-        refuse(s, op, "rem", t);
-}
-
 /* ---- a compile ------------------------------------------------------------------------------- */
 
 typedef struct job {
@@ -69,14 +39,11 @@ static tw_status generate(llvm_session *s, void *arg)
 static tw_status run_job(job *j)
 {
     ir_fn *fn = j->in->module->kernel;
-    survey s = {fn, j->isa, j->in->diags, TW_OK};
 
     if (j->in->module->level != 1)
         return error_set(TW_E_UNSUPPORTED,
                          "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
                          "of the CPU take level 1; device 'interp' runs both");
-    ir_walk(fn->body, survey_op, &s);
-    TRY(s.st);
     TRY(pipeline_run_tails(j->in->module, j->in->diags));
     const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
     if (plan->scratch_bytes > CPU_MAX_SCRATCH) {

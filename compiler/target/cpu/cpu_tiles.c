@@ -7,8 +7,8 @@
  *
  * Everything goes through four operations. In AMX they are LLVM's intrinsics on values of type
  * x86_amx: LLVM allocates the registers, configures them once a function, and would spill them
- * around calls, of which there are none. Emulated, a tile is memory on the stack, and an operation
- * a call of a function in the same module. */
+ * around calls, of which there is none while one is in use. Emulated, a tile is memory on the
+ * stack, and an operation a call of a function in the same module. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
 
@@ -55,10 +55,12 @@ static LLVMValueRef place(cpu_emit *e, LLVMValueRef p, LLVMValueRef row, LLVMVal
 }
 
 /* (to, stride, from, stride, rows, words of a row): copies words of 32 bits */
-static void fill_move(cpu_emit *e, LLVMValueRef fn)
+static void fill_move(ll_cx *cx, LLVMValueRef fn, void *emit)
 {
+    cpu_emit *e = emit;
     LLVMValueRef arg[6];
 
+    (void)cx;
     LLVMGetParams(fn, arg);
     count row = count_open(e, arg[4]), word = count_open(e, arg[5]);
     LLVMValueRef column = ll_mul(e->cx, word.index, ll_i64(e->cx, 4));
@@ -66,6 +68,7 @@ static void fill_move(cpu_emit *e, LLVMValueRef fn)
     ll_store(e->cx, v, place(e, arg[0], row.index, arg[1], column), 2);
     count_close(e, &word);
     count_close(e, &row);
+    LLVMBuildRetVoid(e->cx->b);
 }
 
 /* Element 0 or 1 of a word of two, in f32. */
@@ -79,9 +82,10 @@ static LLVMValueRef half_of(cpu_emit *e, LLVMValueRef word, int half)
 }
 
 /* (c, a, b, rows, lanes, words of K): tiles with rows of ROW_BYTES */
-static void fill_multiply(cpu_emit *e, LLVMValueRef fn)
+static void fill_multiply(ll_cx *cx, LLVMValueRef fn, void *emit)
 {
-    LLVMValueRef arg[6], bytes = ll_i64(e->cx, ROW_BYTES), word = ll_i64(e->cx, 4);
+    cpu_emit *e = emit;
+    LLVMValueRef arg[6], bytes = ll_i64(cx, ROW_BYTES), word = ll_i64(cx, 4);
 
     LLVMGetParams(fn, arg);
     count i = count_open(e, arg[3]), j = count_open(e, arg[4]), k = count_open(e, arg[5]);
@@ -97,43 +101,31 @@ static void fill_multiply(cpu_emit *e, LLVMValueRef fn)
     count_close(e, &k);
     count_close(e, &j);
     count_close(e, &i);
+    LLVMBuildRetVoid(e->cx->b);
 }
 
-/* The module's function of that name, which takes three pointers or strides and three counts. */
-static LLVMValueRef function(cpu_emit *e, const char *name, LLVMTypeRef *types,
-                             void (*fill)(cpu_emit *e, LLVMValueRef fn))
+/* Calls the module's function of that name, which takes three pointers or strides and three counts.
+ */
+static void call(cpu_emit *e, const char *name, LLVMTypeRef *types,
+                 void (*fill)(ll_cx *cx, LLVMValueRef fn, void *arg), LLVMValueRef *arg)
 {
-    LLVMValueRef fn = LLVMGetNamedFunction(e->cx->module, name), outer = e->cx->fn;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->cx->context), types, 6, 0);
 
-    if (fn)
-        return fn;
-    fn = LLVMAddFunction(e->cx->module, name,
-                         LLVMFunctionType(LLVMVoidTypeInContext(e->cx->context), types, 6, 0));
-    LLVMSetLinkage(fn, LLVMInternalLinkage);
-    LLVMBasicBlockRef back = ll_here(e->cx);
-    e->cx->fn = fn;
-    ll_at(e->cx, ll_block(e->cx, "entry"));
-    fill(e, fn);
-    LLVMBuildRetVoid(e->cx->b);
-    e->cx->fn = outer;
-    ll_at(e->cx, back);
-    return fn;
+    LLVMBuildCall2(e->cx->b, type, ll_function(e->cx, name, type, fill, e), arg, 6, "");
 }
 
 static void emulate_move(cpu_emit *e, LLVMValueRef *arg)
 {
     LLVMTypeRef p = e->cx->ptr, n = e->cx->i64, types[] = {p, n, p, n, n, n};
-    LLVMValueRef fn = function(e, "tile_move", types, fill_move);
 
-    LLVMBuildCall2(e->cx->b, LLVMGlobalGetValueType(fn), fn, arg, 6, "");
+    call(e, "tile_move", types, fill_move, arg);
 }
 
 static void emulate_multiply(cpu_emit *e, LLVMValueRef *arg)
 {
     LLVMTypeRef p = e->cx->ptr, n = e->cx->i64, types[] = {p, p, p, n, n, n};
-    LLVMValueRef fn = function(e, "tile_multiply", types, fill_multiply);
 
-    LLVMBuildCall2(e->cx->b, LLVMGlobalGetValueType(fn), fn, arg, 6, "");
+    call(e, "tile_multiply", types, fill_multiply, arg);
 }
 
 static LLVMValueRef slot_memory(cpu_emit *e, int slot)

@@ -295,7 +295,25 @@ void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n)
     }
 }
 
-/* ---- blocks ---- */
+/* ---- functions, blocks ---- */
+
+LLVMValueRef ll_function(ll_cx *cx, const char *name, LLVMTypeRef type,
+                         void (*fill)(ll_cx *cx, LLVMValueRef fn, void *arg), void *arg)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(cx->module, name), outer = cx->fn;
+    LLVMBasicBlockRef back = ll_here(cx);
+
+    if (fn)
+        return fn;
+    fn = LLVMAddFunction(cx->module, name, type);
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+    cx->fn = fn;
+    ll_at(cx, ll_block(cx, "entry"));
+    fill(cx, fn, arg);
+    cx->fn = outer;
+    ll_at(cx, back);
+    return fn;
+}
 
 LLVMBasicBlockRef ll_block(const ll_cx *cx, const char *name)
 {

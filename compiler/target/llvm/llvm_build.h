@@ -65,6 +65,10 @@ void ll_scatter(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptrs, unsigned ali
  */
 void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n);
 
+/* The module's own function of that name; fill builds its body when it is first asked for. */
+LLVMValueRef ll_function(ll_cx *cx, const char *name, LLVMTypeRef type,
+                         void (*fill)(ll_cx *cx, LLVMValueRef fn, void *arg), void *arg);
+
 LLVMBasicBlockRef ll_block(const ll_cx *cx, const char *name);
 void ll_at(const ll_cx *cx, LLVMBasicBlockRef block); /* continue at its end */
 LLVMBasicBlockRef ll_here(const ll_cx *cx);

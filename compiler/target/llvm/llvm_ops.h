@@ -8,7 +8,7 @@
 LLVMValueRef ll_int_op(const ll_cx *cx, enum ir_opcode code, enum dtype t, LLVMValueRef *a);
 LLVMValueRef ll_int_extreme(const ll_cx *cx, enum dtype t, bool greatest, LLVMValueRef x,
                             LLVMValueRef y);
-/* f32 and f64. NULL: not an op that LLVM knows (fma and functions of one float). */
+/* f32 and f64. NULL: not an op that LLVM knows (fma, rem and functions of one float). */
 LLVMValueRef ll_float_op(const ll_cx *cx, enum ir_opcode code, LLVMValueRef *a);
 LLVMValueRef ll_cast(const ll_cx *cx, enum dtype from, enum dtype to, LLVMValueRef x);
 

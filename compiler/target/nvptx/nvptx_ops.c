@@ -1,6 +1,7 @@
 /* Elementwise ops, register by register, and the ops of shape, which move nothing. */
 #include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
+#include "compiler/target/llvm/llvm_exact.h"
 #include "compiler/target/llvm/llvm_math.h"
 #include "compiler/target/llvm/llvm_ops.h"
 #include "compiler/target/nvptx/nvptx_emit.h"
@@ -23,6 +24,8 @@ static LLVMValueRef float_op(nv_emit *e, enum ir_opcode code, enum dtype t, LLVM
 {
     if (code == OP_FMA)
         return ll_fma(e->cx, a[0], a[1], a[2]);
+    if (code == OP_REM)
+        return ll_rem(e->cx, true, a[0], a[1]);
     LLVMValueRef v = ll_float_op(e->cx, code, a);
     return v ? v : float_function(e, code, t, a[0]);
 }

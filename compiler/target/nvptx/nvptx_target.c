@@ -47,7 +47,7 @@ static void survey_op(ir_op *op, void *arg)
         return;
     enum dtype t = (enum dtype)ir_type_of(s->fn, op->args[0]).dtype;
     bool function = op->code >= OP_EXP && op->code <= OP_ERF;
-    if ((function && t == DT_F64) || (op->code == OP_REM && dtype_is_float(t)))
+    if (function && t == DT_F64)
         refuse(s, op, dtype_name(t));
 }
 
