@@ -60,6 +60,7 @@ static hash128 artifact_key(const target *t, const compile_job *j)
     hash128 h = mix_text(hash_str(ARTIFACT_SCHEMA), tw_version());
 
     h = hash_mix(h, hash_mix(j->l.hash, j->asserts));
+    h = mix_text(h, sig->name); /* the symbol of the code, which drivers and profilers show */
     if (exe->kernel->checked)
         h = mix_text(h, "checked");
     h = mix_schedule(h, t, &exe->cfg);

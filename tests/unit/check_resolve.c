@@ -409,6 +409,53 @@ START_TEST(stored_code_that_does_not_load_is_compiled_again)
 }
 END_TEST
 
+static const char *symbol_of(const char *name, bool stored)
+{
+    static char symbol[32];
+    char text[400];
+    executable *exe;
+    config chosen;
+
+    snprintf(text, sizeof text,
+             "kernel %s(x: f32[N], out y: f32[N]) grid (cdiv(N, 64)) {\n"
+             "    store(y[program_id(0) * 64 :+ 64], load(x[program_id(0) * 64 :+ 64]));\n"
+             "}\n",
+             name);
+    tw_kernel_destroy(kernel);
+    RT_OK(tw_kernel_load_text(rt_cx, "copy.tw", text, strlen(text), NULL, &kernel));
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    RT_OK(tw_launch(kernel, dev, NULL, list, 2));
+    RT_OK(runtime_resolve_args(kernel, dev, list, 2, 0, &args));
+    RT_OK(config_default(kernel, dev->target, dev, &args.p, &chosen));
+    RT_OK(runtime_compile(kernel, dev, &args.p, &chosen, COMPILE_NO_LOAD, &exe));
+    ck_assert_int_eq(exe->from_store, stored);
+    snprintf(symbol, sizeof symbol, "%s", exe->art->step->symbol);
+    runtime_exe_release(exe);
+    return symbol;
+}
+
+/* What drivers, profilers and their messages call code: kernels of equal IR do not share it. */
+START_TEST(code_has_the_name_of_its_kernel)
+{
+    char dir[] = "/tmp/tw-resolve-XXXXXX", path[64];
+    tw_config cfg = TW_CONFIG_INIT;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/store.db", dir);
+    cfg.store_path = path;
+    close_all();
+    setup_with(&cfg, NULL);
+    ck_assert_str_eq(symbol_of("first", true), "first");
+    ck_assert_str_eq(symbol_of("second", true), "second");
+    ck_assert_str_eq(symbol_of("first", true), "first");
+    close_all();
+    rt_context(NULL, NULL);
+    setup_with(NULL, NULL);
+    unlink(path);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("resolve");
@@ -425,6 +472,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_miss_tunes_once);
     tcase_add_test(t, a_winner_is_adopted);
     tcase_add_test(t, stored_code_that_does_not_load_is_compiled_again);
+    tcase_add_test(t, code_has_the_name_of_its_kernel);
     suite_add_tcase(s, t);
     return s;
 }
