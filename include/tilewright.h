@@ -526,7 +526,8 @@ typedef struct tw_compile_options {
     const char *target; /* "cpu", "cpu-avx512", ...: a code path */
     const char *emit;   /* "ast", "tir", "ll", "obj", "asm"; GPUs: "sched", "ptx"; "explain" */
     const char *set;    /* "T=f32,D=128,BLOCK_M=128,generic=true": brackets, tune and schedule */
-    const char *dump;   /* pass name: IR after that pass goes to the log (debug level); "changed" */
+    const char *dump;   /* pass name: IR after that pass goes to the log (debug level); "changed".
+                           Those of the target count too; one that does not run is TW_E_ARG */
     bool time;          /* time of each pass to the log (info level) */
     const char *profile; /* GPUs: what the code is for, by the name of a profile that is built in
                            ("rtx4080"), or a file; NULL: what all of the target's capability have */

@@ -134,7 +134,7 @@ static tw_status compile_guarded(void *arg)
     executable *exe = j->exe;
     const gpu_profile *gpu = &exe->device->gpu;
     const target_input in = {j->l.module, exe->cfg.value, exe->cfg.n, &j->l.diags,
-                             gpu->limits.capability ? &gpu->limits : NULL};
+                             gpu->limits.capability ? &gpu->limits : NULL, NULL};
 
     set_facts(j->l.module, &exe->kernel->source->sig, exe->p.facts);
     TRY(pipeline_run(j->l.module, &j->l.diags, NULL));

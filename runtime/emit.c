@@ -4,6 +4,7 @@
 #include "compiler/base/mem.h"
 #include "compiler/ir/irtext.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/schedule/schedule.h"
 #include "compiler/target/explain.h"
 #include "runtime/args.h"
 #include "runtime/lower.h"
@@ -20,6 +21,8 @@ typedef struct emit_job {
     gpu_profile gpu;
     bool has_gpu; /* a profile was asked for */
     bool generic;
+    pipeline_options passes;
+    bool dumped; /* the pass that was asked for has run */
     lowering l;
     const char *data;
     size_t size;
@@ -126,14 +129,29 @@ static tw_status unknown_stage(const emit_job *j)
     return ARG_ERROR(list, "target '%s' cannot emit '%.40s'", j->t->name, j->opt.emit);
 }
 
+static bool is_pass(const char *(*name)(size_t i), const char *pass)
+{
+    for (size_t i = 0; name(i); i++)
+        if (strcmp(name(i), pass) == 0)
+            return true;
+    return false;
+}
+
 static tw_status check_dump(const char *pass)
 {
-    if (!pass || strcmp(pass, "changed") == 0)
+    if (!pass || strcmp(pass, "changed") == 0 || is_pass(pipeline_pass_name, pass) ||
+        is_pass(schedule_pass_name, pass))
         return TW_OK;
-    for (size_t i = 0; i < pipeline_pass_count(); i++)
-        if (strcmp(pipeline_pass_name(i), pass) == 0)
-            return TW_OK;
     return ARG_ERROR("give a pass, or changed", "there is no pass '%.40s'", pass);
+}
+
+static tw_status check_dumped(const emit_job *j)
+{
+    if (!j->opt.dump || j->dumped || strcmp(j->opt.dump, "changed") == 0)
+        return TW_OK;
+    return ARG_ERROR("peel_tails is for CPUs, check_accesses for checked kernels, and tile IR of "
+                     "level 2 goes through no pass",
+                     "pass '%s' does not run for target '%s'", j->opt.dump, j->t->name);
 }
 
 static bool target_emits(const target *t, const char *kind)
@@ -155,6 +173,7 @@ static void log_stage(void *user, const char *heading, const char *text)
         runtime_log_text(
             j->k->cx, TW_LOG_DEBUG,
             arena_printf(&j->l.a, "%s%s%s", heading, has_text ? "\n" : "", has_text ? text : ""));
+    j->dumped = j->dumped || strcmp(heading, "time") != 0;
 }
 
 static tw_status ast_guarded(void *arg)
@@ -180,13 +199,26 @@ static void explain_places(emit_job *j)
     j->size = text.n;
 }
 
+/* Of the target, for dumps and times, where the stage that was asked for comes before them. */
+static tw_status run_own_passes(emit_job *j, const target_input *in)
+{
+    const char *data;
+    size_t size;
+
+    if ((!j->opt.dump && !j->opt.time) || !j->t->emits[0])
+        return TW_OK;
+    return j->t->emit(j->t, in, j->t->emits[0], &j->l.a, &data, &size);
+}
+
 static tw_status stage_guarded(void *arg)
 {
     emit_job *j = arg;
-    const pipeline_options opt = {
-        .dump = j->opt.dump, .text = log_stage, .user = j, .time = j->opt.time};
-    const target_input in = {j->l.module, j->cfg.value, j->cfg.n, &j->l.diags,
-                             j->has_gpu ? &j->gpu.limits : NULL};
+    const target_input in = {.module = j->l.module,
+                             .config = j->cfg.value,
+                             .nconfig = j->cfg.n,
+                             .diags = &j->l.diags,
+                             .gpu = j->has_gpu ? &j->gpu.limits : NULL,
+                             .passes = &j->passes};
     strbuf text;
 
     if (strcmp(j->opt.emit, "tir") == 0) {
@@ -198,10 +230,12 @@ static tw_status stage_guarded(void *arg)
             return TW_OK;
     }
     set_facts(j->l.module, &j->k->source->sig, j->p.facts);
-    TRY(pipeline_run(j->l.module, &j->l.diags, &opt));
+    TRY(pipeline_run(j->l.module, &j->l.diags, &j->passes));
     if (strcmp(j->opt.emit, "explain") == 0 && !target_emits(j->t, "explain"))
         explain_places(j);
-    return j->data ? TW_OK : j->t->emit(j->t, &in, j->opt.emit, &j->l.a, &j->data, &j->size);
+    if (j->data)
+        return run_own_passes(j, &in);
+    return j->t->emit(j->t, &in, j->opt.emit, &j->l.a, &j->data, &j->size);
 }
 
 static tw_status emit_ast(emit_job *j)
@@ -242,9 +276,12 @@ static tw_status emit(emit_job *j)
     TRY(set_consts(j, set));
     TRY(set_config(j, set));
     assume_facts(j);
+    j->passes =
+        (pipeline_options){.dump = j->opt.dump, .text = log_stage, .user = j, .time = j->opt.time};
+    j->l.passes = &j->passes;
     TRY(lowering_run(&j->l, &j->p, &j->cfg));
     tw_status st = guard_run(stage_guarded, j);
-    return st == TW_OK ? TW_OK : diags_failed(&j->l.diags, st);
+    return st == TW_OK ? check_dumped(j) : diags_failed(&j->l.diags, st);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */

@@ -98,7 +98,9 @@ static tw_status lower_guarded(void *arg)
     TRY(src->lower(src, &l->a, &l->names, j->bindings.at, j->bindings.n, l->t->name, &l->diags,
                    &l->module));
     l->hash = ir_hash(l->module);
-    return l->k->checked ? pipeline_run_pass(l->module, "check_accesses", &l->diags, NULL) : TW_OK;
+    if (!l->k->checked)
+        return TW_OK;
+    return pipeline_run_pass(l->module, "check_accesses", &l->diags, l->passes);
 }
 
 tw_status lowering_run(lowering *l, const problem *p, const config *cfg)

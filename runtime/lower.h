@@ -19,6 +19,7 @@ typedef struct lowering {
     diag_list diags;
     ir_module *module; /* level 1, before the passes */
     hash128 hash;      /* ir_hash of it, but for the asserts of a checked kernel */
+    const pipeline_options *passes; /* dumps and times, or NULL */
 } lowering;
 void lowering_begin(lowering *l, const tw_kernel *k, const target *t);
 /* Not under guard_run; sets the error. */

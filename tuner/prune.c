@@ -83,7 +83,7 @@ static tw_status needs_guarded(void *arg)
     needs_job *j = arg;
     const gpu_limits *gpu = &j->dev->gpu.limits;
     const target_input in = {j->l->module, j->cfg->value, j->cfg->n, &j->l->diags,
-                             gpu->capability ? gpu : NULL};
+                             gpu->capability ? gpu : NULL, NULL};
 
     set_facts(j->l->module, &j->l->k->source->sig, j->p->facts);
     TRY(pipeline_run(j->l->module, &j->l->diags, NULL));

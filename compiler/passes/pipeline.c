@@ -172,9 +172,9 @@ tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *o
     return pipeline_run_table(&level_1, NULL, NULL, m, diags, options);
 }
 
-tw_status pipeline_run_tails(ir_module *m, diag_list *diags)
+tw_status pipeline_run_tails(ir_module *m, diag_list *diags, const pipeline_options *options)
 {
-    return pipeline_run_table(&tails, NULL, NULL, m, diags, NULL);
+    return pipeline_run_table(&tails, NULL, NULL, m, diags, options);
 }
 
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,

@@ -39,7 +39,7 @@ typedef struct pipeline_options {
 tw_status pipeline_run(ir_module *m, diag_list *diags, const pipeline_options *options);
 /* After pipeline_run: peel_tails, and what its whole blocks let other passes do. For targets whose
  * code is better without bounds than short. */
-tw_status pipeline_run_tails(ir_module *m, diag_list *diags);
+tw_status pipeline_run_tails(ir_module *m, diag_list *diags, const pipeline_options *options);
 /* Runs one pass, for tests and tools. TW_E_ARG when no pass has that name. */
 tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
                             const pipeline_options *options);

@@ -22,6 +22,11 @@ static const char *const steps[] = {
 static const pass_table level_2 = {rows, sizeof rows / sizeof *rows, steps,
                                    sizeof steps / sizeof *steps};
 
+const char *schedule_pass_name(size_t i)
+{
+    return i < level_2.rows ? rows[i].name : NULL;
+}
+
 schedule_params schedule_defaults(void)
 {
     return (schedule_params){.num_warps = 4, .num_stages = 2, .lazy_rescale = 1};

@@ -32,6 +32,8 @@ typedef struct schedule_result {
  * TW_E_ARG: parameters out of bounds. TW_E_LIMIT: see above. */
 tw_status schedule_run(ir_module *m, const gpu_limits *gpu, const schedule_params *params,
                        diag_list *diags, const pipeline_options *options, schedule_result *result);
+/* The distinct passes; NULL behind the last. */
+const char *schedule_pass_name(size_t i);
 /* Runs one pass, for tests and tools; result may be NULL. */
 tw_status schedule_run_pass(ir_module *m, const char *pass, const gpu_limits *gpu,
                             const schedule_params *params, diag_list *diags,

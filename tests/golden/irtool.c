@@ -80,7 +80,7 @@ static tw_status run_tails(job *j, ir_module *m)
 {
     tw_status st = pipeline_run(m, &j->diags, NULL);
 
-    return st == TW_OK ? pipeline_run_tails(m, &j->diags) : st;
+    return st == TW_OK ? pipeline_run_tails(m, &j->diags, NULL) : st;
 }
 
 static tw_status work(void *arg)

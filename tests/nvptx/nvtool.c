@@ -34,7 +34,7 @@ static tw_status work(void *arg)
     ir_module *m = ir_parse(&j->a, &names, source_new(&j->a, j->file, j->text, j->n), &j->diags);
     if (!m)
         return TW_E_SOURCE;
-    target_input in = {m, j->config, j->nconfig, &j->diags, NULL};
+    target_input in = {.module = m, .config = j->config, .nconfig = j->nconfig, .diags = &j->diags};
     return j->t->emit(j->t, &in, j->stage, &j->a, &j->data, &j->size);
 }
 

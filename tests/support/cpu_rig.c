@@ -22,7 +22,7 @@ static tw_status compile(void *arg)
     job *j = arg;
     diag_list diags;
     ir_module *copy = ir_clone(j->m, &j->a);
-    target_input in = {copy, NULL, 0, &diags, NULL};
+    target_input in = {.module = copy, .diags = &diags};
 
     diag_init(&diags, &j->a);
     return j->t->compile(j->t, &in, &j->a, &j->art);

@@ -284,7 +284,7 @@ static const char *shared_text(int n)
 static tw_status plan_shared(void *arg)
 {
     ir_module *m = lower(shared_text(400), NULL, 0);
-    target_input in = {m, NULL, 0, &diags, NULL};
+    target_input in = {.module = m, .diags = &diags};
     const target *t = target_find("cpu");
     artifact *art;
 
@@ -317,7 +317,7 @@ static tw_status plan_too_large(void *arg)
         sb_fmt(&b, "    store(z[%d :+ 1024, 1 :+ 1024], t%d);\n", i, i);
     sb_str(&b, "}\n");
     ir_module *m = lower(b.s, NULL, 0);
-    target_input in = {m, NULL, 0, &diags, NULL};
+    target_input in = {.module = m, .diags = &diags};
     const target *t = target_find("cpu");
     ck_assert_int_eq(t->compile(t, &in, &memory, &art), TW_E_LIMIT);
     ck_assert_uint_eq(diags.errors, 1);

@@ -44,7 +44,7 @@ static tw_status run_job(job *j)
         return error_set(TW_E_UNSUPPORTED,
                          "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
                          "of the CPU take level 1; device 'interp' runs both");
-    TRY(pipeline_run_tails(j->in->module, j->in->diags));
+    TRY(pipeline_run_tails(j->in->module, j->in->diags, j->in->passes));
     const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
     if (plan->scratch_bytes > CPU_MAX_SCRATCH) {
         diag_add(j->in->diags, DIAG_LIMIT, (span){0},

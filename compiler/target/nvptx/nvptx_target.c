@@ -93,7 +93,7 @@ static tw_status schedule(job *j, schedule_result *res)
     p.operand_registers = param(in, "operand_registers", p.operand_registers);
     p.lazy_rescale = param(in, "lazy_rescale", p.lazy_rescale);
     p.program_order = param(in, "program_order", p.program_order);
-    return schedule_run(in->module, &gpu, &p, in->diags, NULL, res);
+    return schedule_run(in->module, &gpu, &p, in->diags, in->passes, res);
 }
 
 typedef struct extent {
