@@ -27,6 +27,15 @@ if scripts/setup.sh llvm-19-dev >build/log/setup-llvm-19.log 2>&1; then
 else
     echo "LLVM 19 is not to be had here: not compiled against (build/log/setup-llvm-19.log)"
 fi
+
+# The other architecture: library and command compile for it.
+if scripts/setup.sh g++-aarch64-linux-gnu >build/log/setup-aarch64.log 2>&1; then
+    phase "configure aarch64" cmake -S . -B build-aarch64 -G Ninja -DTW_WERROR=ON \
+        --toolchain cmake/aarch64.cmake
+    phase "build aarch64" cmake --build build-aarch64 -j "$jobs" --target tw_static tw_cli
+else
+    echo "The compiler for AArch64 is not to be had here (build/log/setup-aarch64.log)"
+fi
 phase_shown "fuzz, four minutes" scripts/fuzz.sh 0.067
 phase "configure thread sanitizer" cmake --preset tsan -DTW_WERROR=ON
 phase "build thread sanitizer" cmake --build build-tsan -j "$jobs" --target threads
