@@ -152,6 +152,8 @@ static const trial trials[] = {
       {"y", DT_F32, 1, {37}, NULL},
       {"z", DT_I32, 1, {37}, NULL}},
      1e-5, 16},
+    {"tests/data/lagging_max.tw", "", 2,
+     {{"x", DT_F32, 2, {37, 160}, NULL}, {"y", DT_F32, 1, {37}, NULL}}, 1e-5, 16},
 };
 
 START_TEST(other_schedules)

@@ -308,9 +308,14 @@ static LLVMValueRef goes_on(nv_emit *e, const ir_op *op, LLVMValueRef i)
     return LLVMBuildOr(b, up, down, "");
 }
 
-/* A counter that would leave i32 stops at its end, which ends the loop. */
+/* A counter that would leave i32 stops at its end, which ends the loop. One that moves by 1 reaches the
+ * loop's end first. */
 static LLVMValueRef next_count(nv_emit *e, const ir_op *op, LLVMValueRef i)
 {
+    int64_t step;
+
+    if (const_step(e, op->args[2], &step) && (step == 1 || step == -1))
+        return LLVMBuildAdd(e->cx->b, i, nv_i32(e, step), "");
     return ll_binary(e->cx, "llvm.sadd.sat", i, nv_get(e, op->args[2], 0));
 }
 
@@ -567,12 +572,41 @@ LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLV
     return nv_get(e, yielded(blk)[0], 0);
 }
 
+static void emit_in_line(nv_emit *e, const ir_op *op)
+{
+    if (e->places)
+        nv_lines_at(e->cx, e->scope, explain_index(e->places, op));
+    emit_op(e, op);
+}
+
 static void emit_block(nv_emit *e, const ir_block *blk)
 {
-    for IR_EACH_OP(op, blk) {
-        if (e->places)
-            nv_lines_at(e->cx, e->scope, explain_index(e->places, op));
-        emit_op(e, op);
+    for IR_EACH_OP(op, blk)
+        emit_in_line(e, op);
+}
+
+/* Begins an entry block, and goes on behind it. */
+static void begin_entry(nv_emit *e)
+{
+    LLVMBasicBlockRef last = e->entry;
+
+    e->entry = ll_block(e->cx, last ? "between" : "entry");
+    if (last) {
+        LLVMBuildBr(e->cx->b, e->entry);
+        ll_at(e->cx, last);
+        LLVMBuildBr(e->cx->b, e->start);
+    }
+    e->start = ll_block(e->cx, "start");
+    ll_at(e->cx, e->start);
+}
+
+static void emit_body(nv_emit *e, const ir_block *body)
+{
+    for IR_EACH_OP(op, body) {
+        bool control = op->code == OP_FOR || op->code == OP_WHILE || op->code == OP_IF;
+        emit_in_line(e, op);
+        if (control)
+            begin_entry(e);
     }
 }
 
@@ -615,14 +649,13 @@ void nv_emit_function(nv_emit *e, const char *name)
     declare(e, name);
     if (e->places)
         e->scope = nv_lines_begin(e->cx, name);
-    e->entry = ll_block(e->cx, "entry");
-    e->start = ll_block(e->cx, "start");
+    begin_entry(e);
     ll_at(e->cx, e->entry);
     take_slots(e);
     find_thread(e);
     find_program(e);
     ll_at(e->cx, e->start);
-    emit_block(e, fn->body);
+    emit_body(e, fn->body);
     ll_at(e->cx, e->entry);
     LLVMBuildBr(e->cx->b, e->start);
 }

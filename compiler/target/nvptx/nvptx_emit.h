@@ -27,7 +27,7 @@ typedef struct nv_value {
     int n;
 } nv_value;
 
-/* What is computed once, in the entry block. */
+/* What is computed once, in an entry block. */
 typedef struct nv_lane_part {
     int n;
     struct {
@@ -64,7 +64,7 @@ typedef struct nv_emit {
     LLVMValueRef program[3];
     LLVMValueRef thread, lane, warp; /* i32 */
     LLVMValueRef shared;             /* where dynamic shared memory begins, i32 */
-    LLVMBasicBlockRef entry, start;
+    LLVMBasicBlockRef entry, start; /* the last entry block, and what follows it */
     VEC(const char *) asserts;
     int32_t shared_bytes;
     VEC(nv_lane_part) lane_parts;
@@ -77,8 +77,9 @@ typedef struct nv_emit {
 /* ---- nvptx_emit.c ---- */
 /* Emits the kernel into e->cx's module. Throws TW_E_INTERNAL at what this target does not do. */
 void nv_emit_function(nv_emit *e, const char *name);
-/* Emission goes on in the entry block until nv_entry_end; nothing but constants and what is in the
- * entry block may be used there. */
+/* Emission goes on in the last entry block until nv_entry_end; nothing but constants and what is in
+ * entry blocks may be used there. There is one at the start and one behind each loop and choice of
+ * the body: what only the end of a kernel needs lives in no loop. */
 LLVMBasicBlockRef nv_entry_begin(nv_emit *e);
 void nv_entry_end(nv_emit *e, LLVMBasicBlockRef back);
 /* The value of a region of two scalars. */
