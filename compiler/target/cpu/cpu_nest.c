@@ -2,8 +2,9 @@
  *
  * Ops are taken in text order. An item joins the latest nest that has its index space and that
  * comes after everything the item needs, or computes it at the same indices; else it starts a nest.
- * A scan or a fold always does, and nothing joins it. Scalar ops and direct loads come as early as
- * their operands allow, so that they stand in no item's way. Control ops are not crossed. */
+ * A scan, a fold or an operand that is turned always does, and nothing joins it. Scalar ops and
+ * direct loads come as early as their operands allow, so that they stand in no item's way. Control
+ * ops are not crossed. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_plan.h"
 #include <string.h>
@@ -94,6 +95,8 @@ typedef struct wish {
     int axis;  /* of a reduction, else -1 */
     int pairs; /* dimension along which the item stores pairs, else -1 */
     int block; /* the dimension along which an access is transposed, else -1 */
+    ir_op
+        *turned; /* the load of bf16 that is all of the item, against its tensor's order; or NULL */
     uint64_t reads, writes;
 } wish;
 
@@ -135,6 +138,21 @@ static void wish_memory(const former *f, wish *w)
         w->reads = w->writes = memory_bit(f, op);
 }
 
+/* cpu_turn.c has its loops. */
+static ir_op *turned_load(const former *f, const wish *w)
+{
+    const cpu_plan *p = f->p;
+    const cpu_value *v = &p->value.at[w->item.v];
+    ir_op *op = ir_def(p->fn, w->item.v);
+
+    if (w->item.kind != ITEM_BUFFER || w->item.buf || w->block < 0 ||
+        !(v->narrow || w->pairs == w->block) || w->space.shape[w->block] < p->isa->lanes)
+        return NULL;
+    if (op && cpu_is_copy(p, op) && p->value.at[op->args[0]].place == CPU_VIRTUAL)
+        op = ir_def(p->fn, op->args[0]);
+    return op && op->code == OP_LOAD ? op : NULL;
+}
+
 static wish make_wish(const former *f, cpu_item item)
 {
     bool reduces = item.kind == ITEM_REDUCE || item.kind == ITEM_FOLD;
@@ -154,6 +172,7 @@ static wish make_wish(const former *f, cpu_item item)
         if (d >= 0 && d != w.lane)
             w.block = d;
     }
+    w.turned = turned_load(f, &w);
     wish_memory(f, &w);
     return w;
 }
@@ -168,7 +187,7 @@ static int inner_of(const wish *w)
 
 static bool stands_alone(const wish *w)
 {
-    return w->item.kind == ITEM_SCAN || w->item.kind == ITEM_FOLD;
+    return w->item.kind == ITEM_SCAN || w->item.kind == ITEM_FOLD || w->turned;
 }
 
 /* Each keeps vectors in registers, and emission has room for CPU_MAX_CARRIED of them. */
@@ -187,7 +206,7 @@ static bool is_full(const cpu_nest *n)
 static bool fits(const cpu_nest *n, const wish *w)
 {
     if (!type_same_shape(n->space, w->space) || n->lane != w->lane || w->item.kind == ITEM_DOT ||
-        stands_alone(w) || n->alone || (w->item.kind == ITEM_REDUCE && is_full(n)))
+        stands_alone(w) || n->alone || n->turned || (w->item.kind == ITEM_REDUCE && is_full(n)))
         return false;
     bool horizontal = w->axis == w->lane;
     int inner = inner_of(w);
@@ -209,7 +228,8 @@ static void join(cpu_plan *p, cpu_step *s, const wish *w)
     s->writes |= w->writes;
     n->horizontal = n->horizontal || (w->axis >= 0 && !vertical);
     n->vertical = n->vertical || vertical;
-    n->alone = stands_alone(w);
+    n->alone = w->item.kind == ITEM_SCAN || w->item.kind == ITEM_FOLD;
+    n->turned = w->turned;
     n->pairs = n->pairs || w->pairs >= 0;
     if (w->item.kind == ITEM_DOT) {
         n->dot = w->item.op;
@@ -416,22 +436,6 @@ static bool wants_pairs(const cpu_nest *n)
     return false;
 }
 
-/* The load of bf16 that is all of the nest, which turns it for a dot of pairs or tiles; NULL: there
- * is more to it, or too little to turn. */
-static ir_op *turned_load(const cpu_plan *p, const cpu_nest *n)
-{
-    const cpu_item *item = &n->items.at[0];
-    const cpu_value *v = &p->value.at[item->v];
-    ir_op *op = ir_def(p->fn, item->v);
-
-    if (!n->blocks || n->items.n != 1 || item->kind != ITEM_BUFFER || item->buf ||
-        !(v->narrow || v->pairs == 1 + n->inner) || n->space.shape[n->inner] < p->isa->lanes)
-        return NULL;
-    if (op && cpu_is_copy(p, op) && p->value.at[op->args[0]].place == CPU_VIRTUAL)
-        op = ir_def(p->fn, op->args[0]);
-    return op && op->code == OP_LOAD && cpu_contiguous_dim(p, op) == n->inner ? op : NULL;
-}
-
 void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
 {
     int lanes = p->isa->lanes, chunks = (n->space.shape[n->lane] + lanes - 1) / lanes;
@@ -456,7 +460,6 @@ void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
     }
     if (n->mr > rows)
         n->mr = rows;
-    n->turned = turned_load(p, n);
 }
 
 cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf)

@@ -3,6 +3,7 @@
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_nests.h"
 #include <math.h>
+#include <string.h>
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
@@ -68,16 +69,24 @@ static LLVMValueRef as_mask(const cpu_nesting *s, enum dtype t, LLVMValueRef bit
     return s->e->isa->avx512 ? bits : LLVMBuildSExt(s->e->cx->b, bits, mask_type(s, t), "");
 }
 
-/* x: mr rows of one vector. One comparison looks for NaN in two of them: the fast maximum keeps a
+/* x: mr rows of one vector, which are combined with each other first: each round adds but one step
+ * to the chain of running values. One comparison looks for NaN in two rows: the fast maximum keeps a
  * NaN only of its second operand. */
 static void reduce_rows(cpu_nesting *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRef *nan,
                         const LLVMValueRef *x, int mr)
 {
     cpu_emit *e = s->e;
     enum dtype t = cpu_reduced_type(s, op);
+    LLVMValueRef y[CPU_MAX_LANES];
 
-    for (int r = 0; r < mr; r++)
-        *acc = cpu_combine(e, (enum ir_opcode)op->code, t, *acc, x[r]);
+    memcpy(y, x, sizeof *x * (size_t)mr);
+    for (int n = mr; n > 1; n = (n + 1) / 2) {
+        for (int r = 0; r < n / 2; r++)
+            y[r] = cpu_combine(e, (enum ir_opcode)op->code, t, y[2 * r], y[2 * r + 1]);
+        if (n % 2)
+            y[n / 2] = y[n - 1];
+    }
+    *acc = cpu_combine(e, (enum ir_opcode)op->code, t, *acc, y[0]);
     for (int r = 0; r < mr && nan; r += 2) {
         LLVMValueRef other = r + 1 < mr ? x[r + 1] : x[r];
         LLVMValueRef bits = LLVMBuildFCmp(e->cx->b, LLVMRealUNO, x[r], other, "");
