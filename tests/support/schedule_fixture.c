@@ -55,8 +55,29 @@ static uint32_t add_defaults(const kernel_sig *sig, ir_binding *b, uint32_t n)
     return n;
 }
 
+static char *read_text(const char *path, size_t *len)
+{
+    static const size_t most = 1 << 16;
+    FILE *f = fopen(path, "rb");
+    char *text = mem_alloc(most);
+
+    ck_assert_msg(f != NULL && text != NULL, "%s", path);
+    *len = fread(text, 1, most - 1, f);
+    fclose(f);
+    text[*len] = '\0';
+    return text;
+}
+
+static tw_status read_import(void *user, const char *path, char **text, size_t *len,
+                             const char **why)
+{
+    (void)user, (void)why;
+    *text = read_text(path, len);
+    return TW_OK;
+}
+
 typedef struct lowering {
-    const char *text, *values;
+    const char *path, *text, *values;
     int align;
     ir_module *m;
 } lowering;
@@ -71,7 +92,8 @@ static tw_status lower(void *arg)
     for (char *word; n < MAX_VALUES && (word = strsep(&rest, ",")) != NULL && *word;)
         b[n++] = binding_of(word);
     ck_assert_int_lt(nunits, MAX_UNITS);
-    ck_assert_int_eq(dsl_load("test", l->text, strlen(l->text), &schedule_diags, &units[nunits]),
+    ck_assert_int_eq(dsl_load_from(&(dsl_reader){read_import, NULL}, l->path, l->text,
+                                   strlen(l->text), &schedule_diags, &units[nunits]),
                      TW_OK);
     const kernel_source *k = dsl_kernel(units[nunits++], 0);
     n = add_defaults(&k->sig, b, n);
@@ -86,9 +108,9 @@ static tw_status lower(void *arg)
     return pipeline_run(l->m, &schedule_diags, NULL);
 }
 
-ir_module *schedule_lower_text(const char *text, const char *values, int align)
+static ir_module *lower_from(const char *path, const char *text, const char *values, int align)
 {
-    lowering l = {text, values, align, NULL};
+    lowering l = {path, text, values, align, NULL};
     tw_status st = guard_run(lower, &l);
 
     if (st != TW_OK && schedule_diags.all.n)
@@ -97,16 +119,19 @@ ir_module *schedule_lower_text(const char *text, const char *values, int align)
     return l.m;
 }
 
+ir_module *schedule_lower_text(const char *text, const char *values, int align)
+{
+    return lower_from("test", text, values, align);
+}
+
 ir_module *schedule_lower(const char *path, const char *values, int align)
 {
-    static char text[1 << 16];
-    FILE *f = fopen(path, "rb");
+    size_t len;
+    char *text = read_text(path, &len);
+    ir_module *m = lower_from(path, text, values, align);
 
-    ck_assert_msg(f != NULL, "%s", path);
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    return schedule_lower_text(text, values, align);
+    mem_free(text);
+    return m;
 }
 
 typedef struct making {

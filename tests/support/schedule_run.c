@@ -99,6 +99,7 @@ static tw_status run(void *arg)
     interp_arg args[MAX_PARAMS] = {0};
     ir_scalar in[MAX_PARAMS] = {0};
     int64_t dim[MAX_PARAMS] = {0};
+    uint64_t given = 0;
     const char *failed = NULL;
     interp_launch launch = {.arg = args, .seed = r->c->seed};
     arena a;
@@ -109,9 +110,13 @@ static tw_status run(void *arg)
             bind_tensor(r->c, fn, p, &args[i], dim);
         else if (p->kind == PARAM_DIM)
             in[i].i = dim[p->symbol];
+        else if (r->c->scalar && strcmp(p->name, r->c->scalar) == 0) {
+            in[i].i = r->c->value;
+            given |= 1ull << i;
+        }
     }
     arena_init(&a);
-    tw_status st = launch_eval(launch_prepare(&a, r->m->launch), in, 0, launch.grid, &failed);
+    tw_status st = launch_eval(launch_prepare(&a, r->m->launch), in, given, launch.grid, &failed);
     ck_assert_msg(st == TW_OK, "%s", failed);
     for (uint32_t i = 0; i < fn->params.n; i++)
         args[i].scalar = in[i];

@@ -14,11 +14,13 @@ typedef struct run_tensor {
 } run_tensor;
 
 /* The tensors of a kernel, in any order; dimensions come from their extents, scalars are
- * defaults. */
+ * defaults, but for one. */
 typedef struct run_case {
     int n;
     run_tensor t[RUN_MAX_TENSORS];
-    uint64_t seed; /* see interp_launch */
+    uint64_t seed;      /* see interp_launch */
+    const char *scalar; /* an integer that is given, or NULL; kernels without it take no notice */
+    int64_t value;
 } run_case;
 
 size_t run_elements(const run_tensor *t);
