@@ -66,10 +66,11 @@ struct driver {
     /* loaded: the driver's own handle, freed by unload. art outlives it. */
     tw_status (*load)(tw_device *dev, const artifact *art, void **loaded);
     void (*unload)(tw_device *dev, void *loaded);
-    /* Before the steps of a launch: loaded is usable, which it is not after dev was lost and made
-     * anew. *failed: 1 + index of an assert of an earlier launch of loaded that nobody heard of;
+    /* Before the steps of a launch: is dev of use? *failed: 1 + index of an assert of an earlier launch of loaded that nobody heard of;
      * the launch then ends here. NULL: always usable. */
-    tw_status (*ready)(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed);
+    tw_status (*ready)(tw_device *dev, void *loaded, int32_t *failed);
+    /* Does nothing run on dev any more, for the rest of the process? NULL: that does not happen. */
+    bool (*lost)(const tw_device *dev);
     /* Runs or queues one step. *failed: set to 1 + index of an assert that failed (then TW_OK is
      * returned all the same), when that is known on return. */
     tw_status (*launch)(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,

@@ -271,7 +271,7 @@ static tw_status make_ready(const launch_state *l)
 
     if (!exe->device->drv->ready)
         return TW_OK;
-    TRY(exe->device->drv->ready(exe->device, exe->loaded, stream_of(l), &failed));
+    TRY(exe->device->drv->ready(exe->device, exe->loaded, &failed));
     return assert_status(l, failed);
 }
 

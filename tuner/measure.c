@@ -129,13 +129,6 @@ static bool hopeless(session *s, trial *t, tw_status *failed)
     return true;
 }
 
-static void fail_trial(session *s, uint32_t p)
-{
-    const tw_error *e = error_get();
-
-    session_finish(s, p, TW_TRIAL_FAILED, "%.*s", (int)strcspn(e->text, "\n"), e->text);
-}
-
 static void lead(session *s, uint32_t p)
 {
     uint32_t old = s->best;
@@ -153,10 +146,8 @@ static tw_status take_lead(session *s, uint32_t p)
 
     if (!session_tick(s, "checking"))
         return TW_OK;
-    if (run_for_results(s, s->trial[p].exe) != TW_OK) {
-        fail_trial(s, p);
-        return TW_OK;
-    }
+    if (run_for_results(s, s->trial[p].exe) != TW_OK)
+        return session_failed(s, p);
     TRY(verify_outputs(s, &equal, why, sizeof why));
     if (equal)
         lead(s, p);
@@ -173,10 +164,8 @@ tw_status race_candidate(session *s, uint32_t p)
 
     if (!hopeless(s, t, &failed) && failed == TW_OK)
         v = run_race(s, p, FIRST_PAIRS, &failed);
-    if (failed != TW_OK) {
-        fail_trial(s, p);
-        return TW_OK;
-    }
+    if (failed != TW_OK)
+        return session_failed(s, p);
     if (v == RACE_FASTER)
         return take_lead(s, p);
     if (t->nsamples == 0)
@@ -212,7 +201,7 @@ tw_status race_contenders(session *s, double reserve_s)
         t->contends = false;
         enum race_verdict v = run_race(s, p, RACE_MAX_PAIRS, &failed);
         if (failed != TW_OK)
-            fail_trial(s, p);
+            TRY(session_failed(s, p));
         else if (v == RACE_FASTER)
             TRY(take_lead(s, p));
         else

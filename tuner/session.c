@@ -94,6 +94,35 @@ static tw_status build_guarded(void *arg)
     return TW_OK;
 }
 
+/* ---- what broke the device ------------------------------------------------------------------- */
+
+/* How the reason of a trial begins that took the device along. */
+#define BROKE "it broke the device: "
+
+static bool mark_broken(void *user, const tw_trial *stored)
+{
+    session *s = user;
+    char text[RUNTIME_CONFIG_TEXT];
+
+    if (stored->state != TW_TRIAL_FAILED || strncmp(stored->reason, BROKE, sizeof BROKE - 1) != 0)
+        return true;
+    for (uint32_t i = 0; i < s->sp.npoints; i++) {
+        trial *t = &s->trial[i];
+        if (config_text(&t->cfg, text) != TW_OK || strcmp(text, stored->config) != 0)
+            continue;
+        t->broke = true;
+        memcpy(t->reason, stored->reason, sizeof t->reason);
+    }
+    return true;
+}
+
+/* Without a file there are none. */
+static void read_broken(session *s)
+{
+    if (store_key_trials(s->rq.k->cx->store, &s->rq.key, mark_broken, s) != TW_OK)
+        error_clear();
+}
+
 /* ---- the object ----------------------------------------------------------------------------- */
 
 static tw_status make_buffers(session *s)
@@ -134,8 +163,10 @@ tw_status session_create(const tune_request *rq, session **out)
     arena_init(&s->a);
     find_known(s);
     tw_status st = error_thrown(guard_run(build_guarded, s));
-    if (st == TW_OK)
+    if (st == TW_OK) {
+        read_broken(s);
         st = make_scratch(s);
+    }
     if (st != TW_OK) {
         session_destroy(s);
         return st;
@@ -263,6 +294,35 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
     store_one(s, t);
     tell_search(s, p);
     session_drop(s, p);
+}
+
+static tw_status device_lost(session *s, uint32_t p)
+{
+    const tune_request *rq = &s->rq;
+    char text[RUNTIME_CONFIG_TEXT] = "";
+
+    (void)config_text(&s->trial[p].cfg, text);
+    return error_diag(TW_E_DEVICE, DIAG_DEVICE,
+                      "start a new process and tune again: this configuration will be left out",
+                      "kernel '%s' on '%s': tuning ends, because of '%s' %s",
+                      rq->k->source->sig.name, rq->dev->spec, text, s->trial[p].reason);
+}
+
+bool session_lost(const session *s)
+{
+    const driver *drv = s->rq.dev->drv;
+
+    return drv->lost && drv->lost(s->rq.dev);
+}
+
+tw_status session_failed(session *s, uint32_t p)
+{
+    const tw_error *e = error_get();
+    bool lost = session_lost(s);
+
+    session_finish(s, p, TW_TRIAL_FAILED, "%s%.*s", lost ? BROKE : "",
+                   (int)strcspn(e->text, "\n"), e->text);
+    return lost ? device_lost(s, p) : TW_OK;
 }
 
 void session_keep_code(session *s, uint32_t p)

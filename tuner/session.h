@@ -15,6 +15,7 @@ typedef struct trial {
     tw_trial_state state;
     bool done;     /* has a state, and was stored */
     bool contends; /* close to the leader: races again at the end */
+    bool broke;    /* an earlier process lost its device by it; the reason says how */
     config cfg;
     executable *exe; /* kept while it may run again */
     uint32_t nsamples;
@@ -76,6 +77,10 @@ void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fm
 /* p's executable was compiled: its code serves other points too. */
 void session_keep_code(session *s, uint32_t p);
 void session_drop(session *s, uint32_t p); /* p's executable, unless it is still needed */
+/* p did not run, for this thread's error. If the device is lost with it, the tuning ends with the
+ * status returned, and later ones of the same problem leave p out. */
+tw_status session_failed(session *s, uint32_t p);
+bool session_lost(const session *s); /* the device, for the rest of the process */
 double trial_median(const trial *t);
 /* "matrix 'o'[3, 7]" of a mismatch, with both values. */
 void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m, char *out,

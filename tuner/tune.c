@@ -33,19 +33,30 @@ static tw_status find_grid(session *s)
     return TW_OK;
 }
 
-static tw_status do_start(session *s)
+static tw_status run_start(session *s)
 {
-    (void)search_next(s->search); /* the start */
-    TRY(compile_start(s));
-    TRY(find_grid(s));
-    if (s->empty)
-        return TW_OK;
     if (!session_tick(s, "checking"))
         return TW_E_CANCELLED;
     TRY(verify_start(s));
     if (s->cancelled)
         return TW_E_CANCELLED;
-    TRY(measure_start(s));
+    return measure_start(s);
+}
+
+/* TW_E_LIMIT: there may be another start. */
+static tw_status do_start(session *s)
+{
+    (void)search_next(s->search); /* the start */
+    if (s->trial[0].broke)
+        return error_set(TW_E_LIMIT, "the default configuration: %s", s->trial[0].reason);
+    TRY(compile_start(s));
+    TRY(find_grid(s));
+    if (s->empty)
+        return TW_OK;
+    tw_status st = run_start(s);
+    if (st != TW_OK && session_lost(s))
+        return session_failed(s, 0);
+    TRY(st);
     session_finish(s, 0, TW_TRIAL_OK, NULL);
     return TW_OK;
 }
@@ -76,6 +87,11 @@ static bool is_pruned(session *s, uint32_t p)
 {
     const tune_request *rq = &s->rq;
     char why[sizeof s->trial[p].reason];
+
+    if (s->trial[p].broke) {
+        session_finish(s, p, TW_TRIAL_FAILED, NULL);
+        return true;
+    }
     bool drop = prune(rq->k, rq->dev, &rq->args->p, &s->trial[p].cfg, why, sizeof why);
 
     if (drop)

@@ -2,7 +2,6 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
-#include <sched.h>
 #include <stdio.h>
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -128,43 +127,12 @@ static tw_status retain(cuda_context *cx)
     return TW_OK;
 }
 
-/* Does it work? A broken context answers every call with what broke it. */
-static tw_status try_it(cuda_context *cx)
-{
-    CUcontext mine;
-
-    TRY(cuda_check(cx->api, cx->api->cuCtxPushCurrent(atomic_load(&cx->handle)),
-                   "cuCtxPushCurrent"));
-    CUresult r = cx->api->cuCtxSynchronize();
-    cx->api->cuCtxPopCurrent(&mine);
-    return cuda_check(cx->api, r, "cuCtxSynchronize");
-}
-
 static tw_status stays_broken(const cuda_context *cx)
 {
-    return error_diag(
-        TW_E_DEVICE, DIAG_DEVICE,
-        cx->primary ? "close every device of this GPU, and let other users of its primary context "
-                      "(the CUDA runtime, other libraries) reset it; or start a new process"
-                    : "the context is the application's: destroy it, close the device, and open "
-                      "both anew",
-        "the GPU's context is broken: %s", cx->fault);
-}
-
-/* What its last holder lets go of is reset; so it is new afterwards, or somebody else's too. */
-static tw_status make_anew(cuda_context *cx)
-{
-    if (!cx->primary)
-        return stays_broken(cx);
-    while (atomic_load(&cx->holders)) /* who comes from now on sees that it is broken */
-        sched_yield();
-    if (cx->retained)
-        cx->api->cuDevicePrimaryCtxRelease(cx->device);
-    cx->retained = false;
-    if (retain(cx) != TW_OK || try_it(cx) != TW_OK)
-        return stays_broken(cx);
-    atomic_fetch_add(&cx->generation, 1);
-    return TW_OK;
+    return error_diag(TW_E_DEVICE, DIAG_DEVICE,
+                      "a fault is final for its process: start a new one; checked launches "
+                      "(TILEWRIGHT_CHECKED=1) find the kernel that is to blame",
+                      "the GPU's context is broken: %s", cx->fault);
 }
 
 tw_status cuda_context_ready(cuda_context *cx)
@@ -176,7 +144,7 @@ tw_status cuda_context_ready(cuda_context *cx)
     if (state == CUDA_NEW)
         st = retain(cx);
     else if (state == CUDA_BROKEN)
-        st = make_anew(cx);
+        st = stays_broken(cx);
     if (st == TW_OK)
         atomic_store_explicit(&cx->state, CUDA_READY, memory_order_release);
     pthread_mutex_unlock(&cx->lock);

@@ -7,14 +7,11 @@
  * also that of the CUDA runtime and of whatever is built on it; it is retained when first needed,
  * once, and released with the last device.
  *
- * A kernel that faults breaks its context: every later call in it fails. A primary context is then
- * let go and retained again, which makes it new if nobody else holds it; the generation counts
- * that, and whatever was in the old one (memory, code, events) is gone. A context that others hold,
- * or the application's own, stays broken until they let go of it. Any thread.
- *
- * Pinned memory goes with its context too, and reading what is gone ends the process; no driver is
- * asked that could say no. So who reads it holds the context meanwhile (cuda_hold), and a context
- * is let go of only when nobody does. */
+ * A kernel that faults breaks its context for good: CUDA has no way back but a new process (its
+ * reference says so of each such result, and a primary context that was let go of and retained again
+ * failed as before on an H200, driver 580). So a broken context is kept as it is, with what is in it
+ * (pinned memory may still be read), until the last device closes; it says what broke it, and no
+ * driver is asked any more. Any thread. */
 #include "runtime/cuda/cuda_error.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,35 +28,20 @@ typedef struct cuda_context {
     bool retained;
     _Atomic(CUcontext) handle;
     atomic_int state;
-    atomic_uint generation;
-    atomic_uint holders; /* threads between cuda_hold and cuda_unhold */
     char fault[256];     /* what broke it */
 } cuda_context;
 
 tw_status cuda_context_open(const cuda_api *api, CUdevice device, cuda_context **out);
 void cuda_context_close(cuda_context *cx);
 
-/* Brings it to CUDA_READY. TW_E_DEVICE when it is broken and cannot be made anew. */
+/* Brings it to CUDA_READY. TW_E_DEVICE when it is broken. */
 tw_status cuda_context_ready(cuda_context *cx);
 /* It is broken from now on; what: by which call and kernel. */
 void cuda_context_break(cuda_context *cx, const char *what);
 
-/* Until cuda_unhold, what was made in this generation of the context stays: true; or it is gone, or
- * about to go: false, and there is nothing to undo. For a few loads and stores: no lock is taken
- * and no driver called in between. The state is looked at first: a context that was made anew since
- * has its new generation before it is ready. */
-static inline bool cuda_hold(cuda_context *cx, unsigned generation)
+static inline bool cuda_is_ready(const cuda_context *cx)
 {
-    atomic_fetch_add(&cx->holders, 1);
-    if (atomic_load(&cx->state) == CUDA_READY && atomic_load(&cx->generation) == generation)
-        return true;
-    atomic_fetch_sub(&cx->holders, 1);
-    return false;
-}
-
-static inline void cuda_unhold(cuda_context *cx)
-{
-    atomic_fetch_sub(&cx->holders, 1);
+    return atomic_load_explicit(&cx->state, memory_order_acquire) == CUDA_READY;
 }
 
 /* The context made current for a while, and what was put back afterwards. */
@@ -73,7 +55,7 @@ static inline tw_status cuda_enter(cuda_context *cx, cuda_scope *s)
     CUcontext now = NULL, mine;
 
     s->pushed = s->relaxed = false;
-    if (atomic_load_explicit(&cx->state, memory_order_acquire) != CUDA_READY) {
+    if (!cuda_is_ready(cx)) {
         tw_status st = cuda_context_ready(cx);
         if (st != TW_OK)
             return st;

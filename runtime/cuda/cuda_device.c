@@ -36,6 +36,11 @@ tw_status cuda_call_failed(cuda_device *d, CUresult r, const char *call)
     return st;
 }
 
+bool cuda_lost(const tw_device *dev)
+{
+    return atomic_load(&cuda_of(dev)->cx->state) == CUDA_BROKEN;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 const char *cuda_keep_name(cuda_device *d, const char *text)

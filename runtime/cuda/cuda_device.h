@@ -19,7 +19,6 @@ typedef struct cuda_known {
 typedef struct cuda_block {
     struct cuda_block *next;
     CUdeviceptr at;
-    unsigned generation;
 } cuda_block;
 
 /* Workspaces and counters of launches in one stream: a later launch in the same stream comes after
@@ -28,31 +27,22 @@ typedef struct cuda_scratch {
     CUdeviceptr at;
     size_t size;
     uint64_t stream;
-    unsigned generation;
 } cuda_scratch;
 
 /* Pinned memory that code writes failed asserts to, and that is read without asking the driver. */
 typedef struct cuda_words {
     struct cuda_words *next;
-    unsigned generation;
     volatile uint64_t *at; /* the host's address and the device's are one */
     bool used[CUDA_WORDS];
 } cuda_words;
 
-typedef struct cuda_code { /* a loaded artifact, as long as the context is of its generation */
-    struct cuda_code *next;
-    unsigned generation;
-    volatile uint64_t *word;
-    CUmodule *module;  /* per object of the artifact; NULL: of no use to a step */
-    CUfunction *entry; /* per step */
-} cuda_code;
-
-typedef struct cuda_loaded {
+typedef struct cuda_loaded { /* an artifact; only its place in the list changes once it is loaded */
     struct cuda_loaded *next, **link; /* in the device's list */
     const artifact *art;
     const char *name; /* lives as long as the device */
-    pthread_mutex_t lock;
-    _Atomic(cuda_code *) code; /* the newest; older ones hang behind it */
+    volatile uint64_t *word;
+    CUmodule *module;  /* per object of the artifact; NULL: of no use to a step */
+    CUfunction *entry; /* per step */
 } cuda_loaded;
 
 typedef struct cuda_name {
@@ -68,7 +58,6 @@ typedef struct cuda_device {
     int ordinal;
     _Atomic(const char *) last; /* kernel launched last, for messages; or NULL */
     cuda_known known[CUDA_KNOWN];
-    atomic_uint known_generation; /* of the context that they are in */
     _Atomic(cuda_scratch *) scratch[CUDA_SCRATCH];
     pthread_mutex_t lock; /* of all that follows */
     cuda_block *blocks;
@@ -77,23 +66,11 @@ typedef struct cuda_device {
     cuda_name *names;
     CUdeviceptr flush; /* written to between timings */
     size_t flush_size;
-    unsigned flush_generation;
 } cuda_device;
 
 static inline cuda_device *cuda_of(const tw_device *dev)
 {
     return dev->self;
-}
-
-static inline unsigned cuda_generation(const cuda_device *d)
-{
-    return atomic_load_explicit(&d->cx->generation, memory_order_acquire);
-}
-
-/* Is what was made in this generation of the context still there? */
-static inline bool cuda_has(const cuda_device *d, unsigned generation)
-{
-    return generation == cuda_generation(d) && atomic_load(&d->cx->state) == CUDA_READY;
 }
 
 /* A call of the driver in d's context. */
@@ -109,6 +86,7 @@ extern const target *cuda_test_target; /* for tests: of every GPU, instead of th
 tw_status cuda_open(tw_device *dev, const char *options);
 void cuda_close(tw_device *dev);
 bool cuda_runs(const tw_device *dev, const target *t);
+bool cuda_lost(const tw_device *dev);
 /* A copy of text that lives as long as d, or NULL. */
 const char *cuda_keep_name(cuda_device *d, const char *text);
 
@@ -138,18 +116,18 @@ tw_status cuda_link(cuda_device *d, const code_object *ptx, const char *name, vo
                     size_t *size, int32_t *registers, int32_t *spill_bytes);
 tw_status cuda_finish(tw_device *dev, artifact *art, arena *a);
 
-/* cuda_words.c: where code of one generation of the context notes failed asserts */
+/* cuda_words.c: where code notes failed asserts */
 /* NULL: no memory. In d's context. */
-volatile uint64_t *cuda_word_take(cuda_device *d, unsigned generation);
-void cuda_word_give(cuda_device *d, volatile uint64_t *word, unsigned generation);
-/* 1 + the index of the assert that failed last, once; 0 if none did, word is NULL or is gone. */
-int32_t cuda_word_read(cuda_device *d, volatile uint64_t *word, unsigned generation);
+volatile uint64_t *cuda_word_take(cuda_device *d);
+void cuda_word_give(cuda_device *d, volatile uint64_t *word);
+/* 1 + the index of the assert that failed last, once; 0 if none did or word is NULL. */
+int32_t cuda_word_read(volatile uint64_t *word);
 void cuda_words_drop(cuda_device *d); /* at close */
 
 /* cuda_module.c */
 tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded);
 void cuda_unload(tw_device *dev, void *loaded);
-tw_status cuda_ready(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed);
+tw_status cuda_ready(tw_device *dev, void *loaded, int32_t *failed);
 uint64_t *cuda_assert_word(tw_device *dev, void *loaded);
 
 /* cuda_launch.c */

@@ -14,6 +14,7 @@ const driver cuda_driver = {
     .load = cuda_load,
     .unload = cuda_unload,
     .ready = cuda_ready,
+    .lost = cuda_lost,
     .launch = cuda_launch,
     .sync = cuda_sync,
     .capturing = cuda_capturing,

@@ -87,7 +87,7 @@ static tw_status wait_if_checked(tw_device *dev, void *loaded, tw_stream *stream
         return TW_OK;
     cuda_device *d = cuda_of(dev);
     TRY(CUDA(d, cuStreamSynchronize, (CUstream)(void *)stream));
-    return cuda_ready(dev, loaded, stream, failed);
+    return cuda_ready(dev, loaded, failed);
 }
 
 tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
@@ -95,15 +95,11 @@ tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_str
 {
     cuda_device *d = cuda_of(dev);
     const cuda_loaded *l = loaded;
-    const cuda_code *c = atomic_load_explicit(&l->code, memory_order_acquire);
-    const queue q = {d, c->entry[s->step - s->art->step], s->step, (CUstream)(void *)stream};
+    const queue q = {d, l->entry[s->step - s->art->step], s->step, (CUstream)(void *)stream};
     cuda_scope scope;
 
     atomic_store_explicit(&d->last, l->name, memory_order_relaxed);
     tw_status st = cuda_enter(d->cx, &scope);
-    if (st == TW_OK && c->generation != cuda_generation(d)) /* since cuda_ready */
-        st = error_set(TW_E_DEVICE, "device '%s' was made anew while kernel '%s' was launched",
-                       dev->spec, l->name);
     if (st == TW_OK)
         st = queue_step(&q, s);
     if (st == TW_OK)
@@ -122,8 +118,7 @@ static tw_status report_assert(cuda_device *d)
 
     pthread_mutex_lock(&d->lock);
     for (cuda_loaded *l = d->loaded; l && !failed; l = l->next) {
-        const cuda_code *c = atomic_load(&l->code);
-        failed = cuda_word_read(d, c->word, c->generation);
+        failed = cuda_word_read(l->word);
         found = l;
     }
     tw_status st = TW_OK;

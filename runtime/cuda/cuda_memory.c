@@ -128,25 +128,14 @@ static void forget_known(cuda_device *d)
         remember(&d->known[i], 1, 0);
 }
 
-/* Is the context still the one that known ranges are in? */
-static bool is_current(cuda_device *d)
-{
-    return atomic_load_explicit(&d->cx->state, memory_order_relaxed) == CUDA_READY &&
-           atomic_load_explicit(&d->known_generation, memory_order_relaxed) == cuda_generation(d);
-}
-
 tw_status cuda_check_memory(tw_device *dev, const char *name, uintptr_t lo, uintptr_t hi)
 {
     cuda_device *d = cuda_of(dev);
     cuda_scope s;
 
-    if (!dev->cx->cfg.checked && is_current(d) && is_known(place_of(d, lo), lo, hi))
+    if (!dev->cx->cfg.checked && is_known(place_of(d, lo), lo, hi))
         return TW_OK;
     tw_status st = cuda_enter(d->cx, &s);
-    if (st == TW_OK && !is_current(d)) {
-        forget_known(d);
-        atomic_store(&d->known_generation, cuda_generation(d));
-    }
     if (st == TW_OK)
         st = look_up(d, name, lo, hi);
     cuda_leave(d->cx, &s);
@@ -191,7 +180,6 @@ tw_status cuda_alloc(tw_device *dev, size_t size, void **out)
         mem_free(b);
         return st;
     }
-    b->generation = cuda_generation(d);
     pthread_mutex_lock(&d->lock);
     b->next = d->blocks;
     d->blocks = b;
@@ -200,12 +188,12 @@ tw_status cuda_alloc(tw_device *dev, size_t size, void **out)
     return TW_OK;
 }
 
-/* What the context of an earlier generation had is gone, and the address may be somebody else's. */
-static void free_memory(cuda_device *d, CUdeviceptr at, unsigned generation)
+/* What a broken context has goes with the process. */
+static void free_memory(cuda_device *d, CUdeviceptr at)
 {
     cuda_scope s;
 
-    if (!at || !cuda_has(d, generation))
+    if (!at || !cuda_is_ready(d->cx))
         return;
     if (cuda_enter_cold(d->cx, &s) == TW_OK)
         d->api->cuMemFree(at); /* it waits for what still uses the memory */
@@ -228,7 +216,7 @@ void cuda_release(tw_device *dev, void *p)
     if (!found)
         return;
     forget_known(d);
-    free_memory(d, found->at, found->generation);
+    free_memory(d, found->at);
     mem_free(found);
 }
 
@@ -283,7 +271,7 @@ static void scratch_free(cuda_device *d, cuda_scratch *w)
 {
     if (!w)
         return;
-    free_memory(d, w->at, w->generation);
+    free_memory(d, w->at);
     mem_free(w);
 }
 
@@ -334,7 +322,6 @@ static tw_status scratch_new(cuda_device *d, size_t size, uint64_t stream, cuda_
     }
     w->size = size;
     w->stream = stream;
-    w->generation = cuda_generation(d);
     *out = w;
     return TW_OK;
 }
@@ -371,7 +358,7 @@ tw_status cuda_scratch_take(tw_device *dev, size_t size, tw_stream *stream, driv
     }
     uint64_t id = stream_id(d, stream);
     cuda_scratch *w = scratch_find(d, id);
-    if (w && (w->size < size || w->generation != cuda_generation(d))) {
+    if (w && w->size < size) {
         scratch_free(d, w);
         w = NULL;
     }
@@ -404,9 +391,9 @@ void cuda_memory_drop(cuda_device *d)
     while (d->blocks) {
         cuda_block *b = d->blocks;
         d->blocks = b->next;
-        free_memory(d, b->at, b->generation);
+        free_memory(d, b->at);
         mem_free(b);
     }
-    free_memory(d, d->flush, d->flush_generation);
+    free_memory(d, d->flush);
     cuda_words_drop(d);
 }

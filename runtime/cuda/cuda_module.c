@@ -1,5 +1,4 @@
-/* Artifacts as modules of the driver. A context that was made anew has none of the old one's: what
- * was loaded then is loaded again before its next launch. */
+/* Artifacts as modules of the driver. */
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
 #include "runtime/cuda/cuda_device.h"
@@ -71,33 +70,35 @@ static tw_status check_entry(cuda_device *d, const recipe_step *s, CUfunction fn
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void code_free(cuda_device *d, const artifact *art, cuda_code *c)
+/* In d's context, unless that is broken: then its modules stay. */
+static void loaded_free(cuda_device *d, cuda_loaded *l)
 {
-    bool there = cuda_has(d, c->generation);
+    bool there = cuda_is_ready(d->cx);
 
-    for (uint32_t i = 0; i < art->nobjects && there; i++)
-        if (c->module[i])
-            d->api->cuModuleUnload(c->module[i]);
-    cuda_word_give(d, c->word, c->generation);
-    mem_free(c->module);
-    mem_free(c->entry);
-    mem_free(c);
+    for (uint32_t i = 0; l->module && i < l->art->nobjects && there; i++)
+        if (l->module[i])
+            d->api->cuModuleUnload(l->module[i]);
+    cuda_word_give(d, l->word);
+    mem_free(l->module);
+    mem_free(l->entry);
+    mem_free(l);
 }
 
-static cuda_code *code_new(const cuda_device *d, const artifact *art)
+static cuda_loaded *loaded_new(cuda_device *d, const artifact *art)
 {
-    cuda_code *c = mem_zalloc(sizeof *c);
+    cuda_loaded *l = mem_zalloc(sizeof *l);
 
-    if (!c)
+    if (!l)
         return NULL;
-    c->generation = cuda_generation(d);
-    c->module = mem_zalloc((art->nobjects + 1) * sizeof *c->module);
-    c->entry = mem_zalloc((art->nsteps + 1) * sizeof *c->entry);
-    if (c->module && c->entry)
-        return c;
-    mem_free(c->module);
-    mem_free(c->entry);
-    mem_free(c);
+    l->art = art;
+    l->name = cuda_keep_name(d, art->nsteps ? art->step[0].symbol : "");
+    l->module = mem_zalloc((art->nobjects + 1) * sizeof *l->module);
+    l->entry = mem_zalloc((art->nsteps + 1) * sizeof *l->entry);
+    if (l->name && l->module && l->entry)
+        return l;
+    mem_free(l->module);
+    mem_free(l->entry);
+    mem_free(l);
     return NULL;
 }
 
@@ -116,51 +117,30 @@ static tw_status load_object(cuda_device *d, const code_object *o, const char *n
     return st;
 }
 
-static tw_status load_step(cuda_device *d, const artifact *art, uint32_t i, cuda_code *c)
+static tw_status load_step(cuda_device *d, cuda_loaded *l, uint32_t i)
 {
+    const artifact *art = l->art;
     const recipe_step *s = &art->step[i];
 
     TRY(check_step(d, s));
     if (s->object >= art->nobjects)
         return error_set(TW_E_UNSUPPORTED, "the code of this artifact is not for a GPU");
-    if (!c->module[s->object])
-        TRY(load_object(d, &art->object[s->object], s->symbol, &c->module[s->object]));
-    TRY(CUDA(d, cuModuleGetFunction, &c->entry[i], c->module[s->object], s->symbol));
+    if (!l->module[s->object])
+        TRY(load_object(d, &art->object[s->object], s->symbol, &l->module[s->object]));
+    TRY(CUDA(d, cuModuleGetFunction, &l->entry[i], l->module[s->object], s->symbol));
     if (d->api->cuFuncLoad) /* lazily loaded, it would be so in the middle of a capture */
-        TRY(CUDA(d, cuFuncLoad, c->entry[i]));
-    return check_entry(d, s, c->entry[i]);
+        TRY(CUDA(d, cuFuncLoad, l->entry[i]));
+    return check_entry(d, s, l->entry[i]);
 }
 
-static tw_status load_all(cuda_device *d, const artifact *art, cuda_code *c)
+static tw_status load_all(cuda_device *d, cuda_loaded *l)
 {
-    for (uint32_t i = 0; i < art->nsteps; i++)
-        TRY(load_step(d, art, i, c));
-    if (!notes_asserts(art))
+    for (uint32_t i = 0; i < l->art->nsteps; i++)
+        TRY(load_step(d, l, i));
+    if (!notes_asserts(l->art))
         return TW_OK;
-    c->word = cuda_word_take(d, c->generation);
-    if (c->word)
-        return TW_OK;
-    return cuda_has(d, c->generation)
-               ? error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts")
-               : error_set(TW_E_DEVICE, "device '%s' was made anew while a kernel was loaded",
-                           d->dev->spec);
-}
-
-static tw_status code_make(cuda_device *d, const artifact *art, cuda_code **out)
-{
-    cuda_scope s;
-    cuda_code *c = NULL;
-
-    tw_status st = cuda_enter_cold(d->cx, &s);
-    if (st == TW_OK && !(c = code_new(d, art)))
-        st = error_set(TW_E_NOMEM, "no memory to load a kernel");
-    if (st == TW_OK)
-        st = load_all(d, art, c);
-    if (st != TW_OK && c)
-        code_free(d, art, c);
-    cuda_leave(d->cx, &s);
-    *out = st == TW_OK ? c : NULL;
-    return st;
+    l->word = cuda_word_take(d);
+    return l->word ? TW_OK : error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts");
 }
 
 static void link_loaded(cuda_device *d, cuda_loaded *l)
@@ -177,33 +157,22 @@ static void link_loaded(cuda_device *d, cuda_loaded *l)
 tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded)
 {
     cuda_device *d = cuda_of(dev);
-    cuda_loaded *l = mem_zalloc(sizeof *l);
-    cuda_code *c = NULL;
+    cuda_loaded *l = NULL;
+    cuda_scope s;
 
-    if (!l)
-        return error_set(TW_E_NOMEM, "no memory to load a kernel");
-    l->art = art;
-    l->name = cuda_keep_name(d, art->nsteps ? art->step[0].symbol : "");
-    tw_status st =
-        l->name ? code_make(d, art, &c) : error_set(TW_E_NOMEM, "no memory to load a kernel");
-    if (st != TW_OK) {
-        mem_free(l);
+    tw_status st = cuda_enter_cold(d->cx, &s);
+    if (st == TW_OK && !(l = loaded_new(d, art)))
+        st = error_set(TW_E_NOMEM, "no memory to load a kernel");
+    if (st == TW_OK)
+        st = load_all(d, l);
+    if (st != TW_OK && l)
+        loaded_free(d, l);
+    cuda_leave(d->cx, &s);
+    if (st != TW_OK)
         return st;
-    }
-    pthread_mutex_init(&l->lock, NULL);
-    atomic_init(&l->code, c);
     link_loaded(d, l);
     *loaded = l;
     return TW_OK;
-}
-
-static void log_unseen(cuda_device *d, const cuda_loaded *l, const cuda_code *c)
-{
-    if (cuda_word_read(d, c->word, c->generation))
-        runtime_log(
-            d->dev->cx, TW_LOG_WARNING,
-            "kernel '%s': an assert failed, and nothing asked for it before the kernel went",
-            l->name);
 }
 
 void cuda_unload(tw_device *dev, void *loaded)
@@ -217,71 +186,29 @@ void cuda_unload(tw_device *dev, void *loaded)
     if (l->next)
         l->next->link = l->link;
     pthread_mutex_unlock(&d->lock);
-    /* A launch that was queued still runs its code. What is broken is not made anew for this. */
-    bool there = atomic_load(&d->cx->state) == CUDA_READY;
+    /* A launch that was queued still runs its code. */
+    bool there = cuda_is_ready(d->cx);
     tw_status st = there ? cuda_enter_cold(d->cx, &s) : TW_OK;
     if (there && st == TW_OK)
         d->api->cuCtxSynchronize();
-    for (cuda_code *c = atomic_load(&l->code), *next; c; c = next) {
-        next = c->next;
-        log_unseen(d, l, c);
-        code_free(d, l->art, c);
-    }
+    if (cuda_word_read(l->word))
+        runtime_log(
+            d->dev->cx, TW_LOG_WARNING,
+            "kernel '%s': an assert failed, and nothing asked for it before the kernel went",
+            l->name);
+    loaded_free(d, l);
     if (there)
         cuda_leave(d->cx, &s);
-    pthread_mutex_destroy(&l->lock);
-    mem_free(l);
 }
 
-/* ---- before a launch ------------------------------------------------------------------------- */
-
-static tw_status load_again(cuda_device *d, cuda_loaded *l)
-{
-    cuda_code *old = atomic_load(&l->code), *c = NULL;
-
-    if (old->generation == cuda_generation(d))
-        return TW_OK;
-    TRY(code_make(d, l->art, &c));
-    runtime_log(
-        d->dev->cx, TW_LOG_WARNING,
-        "device '%s' was made anew after a fault; kernel '%s' is loaded again, and memory of "
-        "before is gone",
-        d->dev->spec, l->name);
-    c->next = old;
-    atomic_store_explicit(&l->code, c, memory_order_release);
-    return TW_OK;
-}
-
-static tw_status renew(cuda_device *d, cuda_loaded *l, tw_stream *stream)
-{
-    bool capturing = false;
-
-    TRY(cuda_context_ready(d->cx));
-    TRY(cuda_capturing(d->dev, stream, &capturing));
-    if (capturing)
-        return error_set(
-            TW_E_UNSUPPORTED,
-            "device '%s' was made anew after a fault: kernel '%s' cannot be loaded again "
-            "while the stream is capturing",
-            d->dev->spec, l->name);
-    pthread_mutex_lock(&l->lock);
-    tw_status st = load_again(d, l);
-    pthread_mutex_unlock(&l->lock);
-    return st;
-}
-
-tw_status cuda_ready(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed)
+tw_status cuda_ready(tw_device *dev, void *loaded, int32_t *failed)
 {
     cuda_device *d = cuda_of(dev);
-    cuda_loaded *l = loaded;
-    cuda_code *c = atomic_load_explicit(&l->code, memory_order_acquire);
+    const cuda_loaded *l = loaded;
 
-    if (c->generation != cuda_generation(d) ||
-        atomic_load_explicit(&d->cx->state, memory_order_relaxed) != CUDA_READY) {
-        TRY(renew(d, l, stream));
-        c = atomic_load_explicit(&l->code, memory_order_acquire);
-    }
-    *failed = cuda_word_read(d, c->word, c->generation);
+    if (!cuda_is_ready(d->cx))
+        TRY(cuda_context_ready(d->cx));
+    *failed = cuda_word_read(l->word);
     return TW_OK;
 }
 
@@ -290,5 +217,5 @@ uint64_t *cuda_assert_word(tw_device *dev, void *loaded)
     const cuda_loaded *l = loaded;
 
     (void)dev;
-    return (uint64_t *)atomic_load_explicit(&l->code, memory_order_acquire)->word;
+    return (uint64_t *)l->word;
 }

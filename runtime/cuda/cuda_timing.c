@@ -12,13 +12,11 @@ static tw_status flush_block(cuda_device *d)
 {
     size_t size = d->dev->l2_bytes * FLUSH_CACHES;
 
-    if (d->flush && d->flush_generation == cuda_generation(d))
+    if (d->flush)
         return TW_OK;
-    d->flush = 0;
     size = size < LEAST_FLUSH ? LEAST_FLUSH : size;
     TRY(CUDA(d, cuMemAlloc, &d->flush, size));
     d->flush_size = size;
-    d->flush_generation = cuda_generation(d);
     runtime_log(d->dev->cx, TW_LOG_INFO,
                 "device '%s': %zu bytes are written between two timings, for an L2 cache of %zu",
                 d->dev->spec, size, d->dev->l2_bytes);
@@ -42,54 +40,41 @@ tw_status cuda_flush(tw_device *dev, tw_stream *stream)
     return st;
 }
 
-typedef struct cuda_event {
-    CUevent event;
-    unsigned generation;
-} cuda_event;
-
 tw_status cuda_event_create(tw_device *dev, void **event)
 {
     cuda_device *d = cuda_of(dev);
-    cuda_event *e = mem_zalloc(sizeof *e);
+    CUevent e = NULL;
     cuda_scope s;
 
-    if (!e)
-        return error_set(TW_E_NOMEM, "no memory for an event");
     tw_status st = cuda_enter_cold(d->cx, &s);
-    e->generation = cuda_generation(d);
     if (st == TW_OK)
-        st = CUDA(d, cuEventCreate, &e->event, CU_EVENT_DEFAULT);
+        st = CUDA(d, cuEventCreate, &e, CU_EVENT_DEFAULT);
     cuda_leave(d->cx, &s);
     if (st == TW_OK)
         *event = e;
-    else
-        mem_free(e);
     return st;
 }
 
 void cuda_event_destroy(tw_device *dev, void *event)
 {
     cuda_device *d = cuda_of(dev);
-    cuda_event *e = event;
     cuda_scope s;
 
-    if (cuda_has(d, e->generation)) {
-        if (cuda_enter_cold(d->cx, &s) == TW_OK)
-            d->api->cuEventDestroy(e->event);
-        cuda_leave(d->cx, &s);
-    }
-    mem_free(e);
+    if (!cuda_is_ready(d->cx))
+        return;
+    if (cuda_enter_cold(d->cx, &s) == TW_OK)
+        d->api->cuEventDestroy(event);
+    cuda_leave(d->cx, &s);
 }
 
 tw_status cuda_event_record(tw_device *dev, void *event, tw_stream *stream)
 {
     cuda_device *d = cuda_of(dev);
-    const cuda_event *e = event;
     cuda_scope s;
 
     tw_status st = cuda_enter(d->cx, &s);
     if (st == TW_OK)
-        st = CUDA(d, cuEventRecord, e->event, (CUstream)(void *)stream);
+        st = CUDA(d, cuEventRecord, event, (CUstream)(void *)stream);
     cuda_leave(d->cx, &s);
     return st;
 }
@@ -97,15 +82,14 @@ tw_status cuda_event_record(tw_device *dev, void *event, tw_stream *stream)
 tw_status cuda_event_seconds(tw_device *dev, void *from, void *to, double *seconds)
 {
     cuda_device *d = cuda_of(dev);
-    const cuda_event *first = from, *last = to;
     float ms = 0.0f;
     cuda_scope s;
 
     tw_status st = cuda_enter(d->cx, &s);
     if (st == TW_OK)
-        st = CUDA(d, cuEventSynchronize, last->event);
+        st = CUDA(d, cuEventSynchronize, to);
     if (st == TW_OK)
-        st = CUDA(d, cuEventElapsedTime, &ms, first->event, last->event);
+        st = CUDA(d, cuEventElapsedTime, &ms, from, to);
     cuda_leave(d->cx, &s);
     *seconds = (double)ms * 1e-3;
     return st;

@@ -9,12 +9,15 @@
 #include "runtime/cuda/cuda_device.h"
 #include "tests/support/proof_kernels.h"
 #include <dlfcn.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 enum { N = 1 << 20, THREADS = 8, LAUNCHES = 400, ROUNDS = 25 };
 
@@ -248,7 +251,7 @@ static void prove_overhead(tw_kernel *add)
 
     shape[0] = 128;
     must(tw_kernel_specialize(add, dev, args, 2, NULL, &b), "bind");
-    CUfunction fn = atomic_load(&d->loaded->code)->entry[0];
+    CUfunction fn = d->loaded->entry[0];
     must(cuda_enter(d->cx, &s), "context");
     for (int r = 0; r < ROUNDS; r++) {
         double start = clock_seconds();
@@ -510,38 +513,50 @@ static void prove_fork(tw_kernel *add)
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-static void prove_fault(tw_kernel *add, bool shared)
+/* A fault is final: every later use says what broke the context. */
+static void prove_fault(tw_kernel *add)
 {
-    const char *what = shared ? "a fault, context held by others" : "a fault, context ours alone";
-    cuda_device *d = cuda_of(dev);
     tw_kernel *k = kernel(&proof_fault);
-    CUcontext theirs;
+    void *fresh = NULL;
     char text[160];
 
-    if (shared)
-        d->api->cuDevicePrimaryCtxRetain(&theirs, d->handle);
     must(launch(k, NULL), "the faulty launch");
     tw_status st = tw_stream_sync(dev, NULL);
     snprintf(text, sizeof text, "%s", said());
-    row(what, st == TW_E_DEVICE, "%s", text);
-    void *fresh = NULL;
-    double start = clock_seconds();
-    tw_status again = tw_memory_alloc(dev, 4096, &fresh);
-    if (shared) {
-        row("  and then", again == TW_E_DEVICE, "%s", again ? said() : "memory was given");
-        d->api->cuDevicePrimaryCtxRelease(d->handle);
-        again = tw_memory_alloc(dev, 4096, &fresh);
-    }
-    bool stale = again == TW_OK && launch(add, NULL) == TW_E_ARG;
-    if (again == TW_OK) {
-        make_tensors();
-        again = launch(add, NULL);
-        again = again ? again : tw_stream_sync(dev, NULL);
-    }
-    row(shared ? "  and when they let go" : "  and then", again == TW_OK && first_of(y) == 1.0f,
-        "made anew in %.0f ms; tensors of before are %s; %s", (clock_seconds() - start) * 1e3,
-        stale ? "refused" : "not refused", again ? said() : "launches work again");
+    row("a fault", st == TW_E_DEVICE, "%s", text);
+    st = launch(add, NULL);
+    row("  a launch after it", st == TW_E_DEVICE && strstr(said(), "context is broken"), "%s",
+        st ? said() : "it was queued");
+    st = tw_memory_alloc(dev, 4096, &fresh);
+    row("  memory after it", st == TW_E_DEVICE && strstr(said(), "context is broken"), "%s",
+        st ? said() : "it was given");
     tw_kernel_destroy(k);
+}
+
+/* What the driver itself does with a device that is opened anew; any answer but a crash will do. */
+static void prove_reopened(void)
+{
+    void *fresh = NULL;
+
+    tw_status st = tw_device_open(cx, spec, &dev);
+    if (st == TW_OK)
+        st = tw_memory_alloc(dev, 4096, &fresh);
+    row("  opened anew in this process", st == TW_OK || st == TW_E_DEVICE, "%s",
+        st ? said() : "it works again");
+    tw_device_close(dev);
+    dev = NULL;
+}
+
+static void prove_new_process(const char *self)
+{
+    char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)spec, (char *)"one-launch", NULL};
+    int status = 1;
+    pid_t child;
+
+    if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ) == 0)
+        waitpid(child, &status, 0);
+    row("  a new process", WIFEXITED(status) && WEXITSTATUS(status) == 0, "exit code %d",
+        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -564,7 +579,19 @@ static void close_context(tw_kernel *k)
     tw_context_destroy(cx);
 }
 
-static void prove_store(const char *path)
+static int one_launch(void)
+{
+    open_context(NULL);
+    make_tensors();
+    tw_kernel *add = kernel(&proof_add);
+    must(launch(add, NULL), "a launch");
+    must(tw_stream_sync(dev, NULL), "sync");
+    bool right = first_of(y) == 1.0f;
+    close_context(add);
+    return right ? 0 : 1;
+}
+
+static void prove_store_and_fault(const char *path)
 {
     double start = clock_seconds();
 
@@ -578,7 +605,11 @@ static void prove_store(const char *path)
     row("the same with a warm store", strstr(log_text, "code from the store") != NULL,
         "%.1f ms beyond %.0f ms for the context; %s", (done - opened) * 1e3, (opened - start) * 1e3,
         log_text);
-    close_context(add);
+    prove_fault(add);
+    tw_kernel_destroy(add);
+    tw_device_close(dev);
+    prove_reopened();
+    tw_context_destroy(cx);
 }
 
 static void describe(double seconds)
@@ -610,8 +641,6 @@ static void prove_all(void)
     prove_memory(add);
     prove_second_gpu(add);
     prove_fork(add);
-    prove_fault(add, false);
-    prove_fault(add, true);
     close_context(add);
 }
 
@@ -622,10 +651,12 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         spec = argv[1];
+    cuda_test_target = &proof_target;
+    if (argc > 2) /* for prove_new_process */
+        return one_launch();
     if (!mkdtemp(folder))
         return 1;
     snprintf(path, sizeof path, "%s/store.db", folder);
-    cuda_test_target = &proof_target;
     open_context(path);
     describe(clock_seconds() - start);
     find(&stream_create, "cuStreamCreate");
@@ -636,7 +667,8 @@ int main(int argc, char **argv)
     find(&alloc_managed, "cuMemAllocManaged");
     make_tensors();
     prove_all();
-    prove_store(path);
+    prove_store_and_fault(path);
+    prove_new_process(argv[0]);
     unlink(path);
     rmdir(folder);
     printf("%d wrong, %.1f s\n", failures, clock_seconds() - start);

@@ -25,7 +25,6 @@ struct CUctx_st {
     CUdevice device;
     int retains;
     bool own;
-    CUresult broken;
 };
 
 typedef struct region {

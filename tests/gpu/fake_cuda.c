@@ -29,6 +29,7 @@ static struct CUmod_st *modules[MOST];
 static struct CUfunc_st functions[MOST];
 static int nfunctions, live_links;
 static bool initialised;
+static CUresult poisoned; /* what every call in a context gives after a fault */
 static _Thread_local CUcontext stack[STACK];
 static _Thread_local int depth, mode;
 _Thread_local bool was_injected;
@@ -73,7 +74,7 @@ static CUresult injected(const char *name)
     control.fails = NULL;
     was_injected = true;
     if (control.breaks && fake_current())
-        fake_current()->broken = control.result;
+        poisoned = control.result;
     return control.result;
 }
 
@@ -87,7 +88,7 @@ CUresult fake_enter(const char *name, int needs)
     if (r == CUDA_SUCCESS && (needs & CONTEXT) && !fake_current())
         r = INVALID_CONTEXT;
     if (r == CUDA_SUCCESS && (needs & CONTEXT))
-        r = fake_current()->broken;
+        r = poisoned;
     if (r == CUDA_SUCCESS && (needs & UNSAFE) && control.capturing && mode == 0) {
         control.capture_broken = true;
         r = CAPTURE_UNSUPPORTED;
@@ -205,7 +206,6 @@ static void drop_context(CUcontext cx)
             modules[i] = NULL;
         }
     }
-    cx->broken = CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -550,6 +550,7 @@ __attribute__((constructor)) static void reset(void)
     nfunctions = live_links = live_events = depth = mode = 0;
     all_calls = 0;
     initialised = false;
+    poisoned = CUDA_SUCCESS;
     control = (fake_control){.version = 13000,
                              .devices = 2,
                              .capability = {90, 89, 75, 123},

@@ -25,7 +25,7 @@ typedef struct fake_control {
     const char *missing; /* a call that cuGetProcAddress does not know */
     const char *fails;   /* a call that fails; "": any but those that switch contexts; NULL: none */
     int result, after;   /* with this, at its n-th time from now (1: the next) */
-    bool breaks;         /* its context is of no use then */
+    bool breaks;         /* no context of the process is of use then */
     int others[FAKE_DEVICES];     /* retains of the primary context by others than us */
     CUstream capturing;           /* this stream is; NULL: none */
     bool capture_broken;          /* a call did what breaks a capture */

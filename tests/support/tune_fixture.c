@@ -22,6 +22,9 @@ static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s,
     fake.last = programs;
     fake.now += fake.cost(programs);
     pthread_mutex_unlock(&lock);
+    fake.broken = fake.broken || programs == fake.breaks_at;
+    if (fake.broken)
+        return error_set(TW_E_DEVICE, "the fake is broken");
     if (programs == fake.fails_at)
         return error_set(TW_E_DEVICE, "this launch fails");
     if (programs == fake.wrong_at)
@@ -64,6 +67,20 @@ static tw_status fake_sync(tw_device *dev, tw_stream *stream)
     return TW_OK;
 }
 
+static bool fake_lost(const tw_device *dev)
+{
+    (void)dev;
+    return fake.broken;
+}
+
+static tw_status fake_finish(tw_device *dev, artifact *art, arena *mem)
+{
+    (void)dev, (void)mem;
+    if (fake.spills && strstr(art->launch_text, fake.spills))
+        art->spill_bytes = fake.spilled;
+    return TW_OK;
+}
+
 tw_device *fake_open(double (*cost)(int64_t programs))
 {
     static driver table;
@@ -73,6 +90,8 @@ tw_device *fake_open(double (*cost)(int64_t programs))
     table.name = "fake";
     table.launch = fake_launch;
     table.sync = fake_sync;
+    table.lost = fake_lost;
+    table.finish = fake_finish;
     table.event_create = event_create;
     table.event_destroy = event_destroy;
     table.event_record = event_record;

@@ -9,6 +9,10 @@ typedef struct fake_device {
     double (*cost)(int64_t programs); /* seconds */
     int64_t wrong_at;                 /* this many programs: the results are spoilt; 0: never */
     int64_t fails_at;                 /* this many programs: a launch fails                   */
+    int64_t breaks_at;                /* this many programs: and every launch after it        */
+    bool broken;                      /* that happened                                        */
+    const char *spills;               /* what is in the launch function of code that spills   */
+    int spilled;                      /* so many bytes                                        */
     int pause_us;                     /* what a launch takes in truth, besides                */
     atomic_long launches;
     int64_t last; /* programs of the last launch                          */

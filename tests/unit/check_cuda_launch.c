@@ -291,25 +291,50 @@ END_TEST
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* A kernel that faults breaks the context. If it is ours alone it is made anew, the code is loaded
- * again, and what was in it is known to be gone. */
-START_TEST(a_fault_is_survived)
+static void must_stay_broken(const char *call)
+{
+    char said[80];
+    void *more = NULL;
+    unsigned asked = cuda_fake->calls("");
+
+    snprintf(said, sizeof said, "the GPU's context is broken: %s", call);
+    for (int i = 0; i < 3; i++) {
+        RT_FAILS(rig_launch(), TW_E_DEVICE, said);
+        ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "a fault is final for its process"));
+        RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_DEVICE, said);
+        RT_FAILS(tw_memory_alloc(rig_dev, 16, &more), TW_E_DEVICE, said);
+    }
+    ck_assert_uint_eq(cuda_fake->calls(""), asked); /* the driver is left alone */
+}
+
+/* A kernel that faults breaks the context, for good: the driver gives the process no new one. */
+START_TEST(a_fault_is_final)
 {
     RT_OK(rig_launch());
     fake_breaks("cuStreamSynchronize", 700);
     RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
     ck_assert_ptr_nonnull(
         strstr(tw_last_error()->text, "launched last on device 'cuda:0' was 'add'"));
-    RT_FAILS(rig_launch(), TW_E_ARG, "is not memory of a GPU"); /* the tensors went with it */
-    tw_memory_free(rig_dev, rig_x);
-    tw_memory_free(rig_dev, rig_y); /* which frees nothing of the new context */
-    rig_tensors();
+    must_stay_broken("cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS");
+    tw_memory_free(rig_dev, rig_x); /* which needs no driver */
+    must_stay_broken("cuStreamSynchronize");
+}
+END_TEST
+
+/* What the driver would say of a device that is opened once more is what it said before. */
+START_TEST(a_fault_outlives_its_device)
+{
+    void *more = NULL;
+
     RT_OK(rig_launch());
-    ck_assert_ptr_nonnull(
-        strstr(rt_log, "was made anew after a fault; kernel 'add' is loaded again"));
-    ck_assert_uint_eq(cuda_fake->calls("cuModuleLoadData"), 2);
-    ck_assert_uint_eq(cuda_generation(cuda_of(rig_dev)), 1);
-    RT_OK(tw_stream_sync(rig_dev, NULL));
+    fake_breaks("cuLaunchKernel", 719);
+    RT_FAILS(rig_launch(), TW_E_DEVICE, "CUDA_ERROR_LAUNCH_FAILED (719)");
+    tw_kernel_destroy(rig_kernel);
+    rig_kernel = NULL;
+    tw_device_close(rig_dev);
+    RT_OK(tw_device_open(rt_cx, "cuda", &rig_dev));
+    RT_FAILS(tw_memory_alloc(rig_dev, 16, &more), TW_E_DEVICE, "CUDA_ERROR_LAUNCH_FAILED (719)");
+    RT_FAILS(tw_memory_alloc(rig_dev, 16, &more), TW_E_DEVICE, "context is broken: cuMemAlloc");
 }
 END_TEST
 
@@ -321,27 +346,7 @@ START_TEST(a_fault_with_workspaces_and_asserts)
     RT_OK(rig_launch_on(stream));
     fake_breaks("cuLaunchKernel", 716);
     RT_FAILS(rig_launch_on(stream), TW_E_DEVICE, "CUDA_ERROR_MISALIGNED_ADDRESS (716)");
-    rig_tensors();
-    RT_OK(rig_launch_on(stream));
-    ck_assert(rig_seen[2] == 0);
-    RT_OK(tw_stream_sync(rig_dev, (tw_stream *)(void *)stream));
-}
-END_TEST
-
-/* Held by others too, it stays broken, and says so, until they let go. */
-START_TEST(a_fault_in_a_shared_context)
-{
-    fake_is->others[0] = 1;
-    RT_OK(rig_launch());
-    fake_breaks("cuStreamSynchronize", 719);
-    RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_DEVICE, "CUDA_ERROR_LAUNCH_FAILED (719)");
-    for (int i = 0; i < 3; i++) {
-        RT_FAILS(rig_launch(), TW_E_DEVICE, "the GPU's context is broken: cuStreamSynchronize:");
-        ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "or start a new process"));
-    }
-    fake_is->others[0] = 0;
-    rig_tensors();
-    RT_OK(rig_launch());
+    must_stay_broken("cuLaunchKernel: CUDA_ERROR_MISALIGNED_ADDRESS");
 }
 END_TEST
 
@@ -355,12 +360,12 @@ START_TEST(a_fault_in_the_applications_context)
     RT_OK(rig_launch());
     fake_breaks("cuStreamSynchronize", 715);
     RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_DEVICE, "CUDA_ERROR_ILLEGAL_INSTRUCTION (715)");
-    RT_FAILS(rig_launch(), TW_E_DEVICE, "the context is the application's");
+    must_stay_broken("cuStreamSynchronize: CUDA_ERROR_ILLEGAL_INSTRUCTION");
     api->cuCtxPopCurrent(&now);
     tw_kernel_destroy(rig_kernel);
     rig_kernel = NULL;
     tw_device_close(rig_dev);
-    cuda_fake->reset(); /* the application destroys its context, with all that is in it */
+    cuda_fake->reset(); /* a new process */
     cuda_api_forget();
     rig_open();
     RT_OK(rig_launch());
@@ -459,9 +464,9 @@ Suite *test_suite(void)
     tcase_add_test(t, code_is_kept_by_gpu_and_driver);
     tcase_add_test(t, another_gpu_is_current);
     tcase_add_test(t, asserts);
-    tcase_add_test(t, a_fault_is_survived);
+    tcase_add_test(t, a_fault_is_final);
+    tcase_add_test(t, a_fault_outlives_its_device);
     tcase_add_test(t, a_fault_with_workspaces_and_asserts);
-    tcase_add_test(t, a_fault_in_a_shared_context);
     tcase_add_test(t, a_fault_in_the_applications_context);
     tcase_add_test(t, each_call_fails);
     tcase_add_test(t, each_allocation_fails);

@@ -236,6 +236,71 @@ START_TEST(failing_candidates_are_recorded)
 }
 END_TEST
 
+/* What cannot be undone in this process ends the tuning, and is remembered. */
+START_TEST(a_candidate_that_breaks_the_device_is_tried_once)
+{
+    tw_tune_options again = TW_TUNE_OPTIONS_INIT;
+    tw_tune_report *r = NULL;
+
+    again.again = true;
+    fake.breaks_at = FAKE_N / 128;
+    RT_FAILS(tune(NULL, NULL), TW_E_DEVICE, "tuning ends, because of 'BLOCK=128,");
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "it broke the device: the fake is broken"));
+    fake.broken = false; /* a new process */
+    for (int i = 0; i < 2; i++) { /* of three configurations that break it */
+        RT_FAILS(tune(&again, NULL), TW_E_DEVICE, "because of 'BLOCK=128,");
+        fake.broken = false;
+    }
+    RT_OK(tune(&again, &r));
+    ck_assert_int_eq(trial_of(r, "BLOCK=128,")->state, TW_TRIAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(trial_of(r, "BLOCK=128,")->reason, "it broke the device"));
+    ck_assert(!starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+}
+END_TEST
+
+/* The default gives way to the next. */
+START_TEST(a_default_that_breaks_the_device)
+{
+    tw_tune_options again = TW_TUNE_OPTIONS_INIT;
+    tw_tune_report *r = NULL;
+
+    again.again = true;
+    again.config = "M=1";
+    fake.breaks_at = FAKE_N / 64;
+    RT_FAILS(tune(&again, NULL), TW_E_DEVICE, "tuning ends, because of 'BLOCK=64,M=1");
+    fake.broken = false;
+    RT_OK(tune(&again, &r));
+    ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+}
+END_TEST
+
+/* Above 64 bytes more than the default's. */
+START_TEST(code_that_spills_is_not_measured)
+{
+    tw_tune_options again = TW_TUNE_OPTIONS_INIT;
+    tw_tune_report *r = NULL;
+
+    fake.spills = "128";
+    fake.spilled = 65;
+    RT_OK(tune(NULL, &r));
+    ck_assert_int_eq(trial_of(r, "BLOCK=128,")->state, TW_TRIAL_PRUNED);
+    ck_assert_ptr_nonnull(strstr(trial_of(r, "BLOCK=128,")->reason, "65 bytes spilled"));
+    ck_assert(!starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+    again.again = true;
+    fake.spilled = 64;
+    RT_OK(tune(&again, &r));
+    ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+    fake.spilled = 65; /* the store knows by now that it is good */
+    RT_OK(tune(&again, &r));
+    ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+}
+END_TEST
+
 static double no_time(int64_t programs)
 {
     return programs == FAKE_N / 128   ? NAN
@@ -511,6 +576,9 @@ Suite *test_suite(void)
     tcase_add_test(t, a_wrong_default_is_an_error);
     tcase_add_test(t, long_programs_are_not_interpreted_to_the_end);
     tcase_add_test(t, failing_candidates_are_recorded);
+    tcase_add_test(t, a_candidate_that_breaks_the_device_is_tried_once);
+    tcase_add_test(t, a_default_that_breaks_the_device);
+    tcase_add_test(t, code_that_spills_is_not_measured);
     tcase_add_test(t, times_that_are_none_never_win);
     tcase_add_test(t, what_is_updated_in_place_is_updated_once);
     tcase_add_test(t, on_a_miss_the_first_launch_tunes);
