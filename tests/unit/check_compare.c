@@ -112,6 +112,123 @@ START_TEST(empty_and_scalar_views)
 }
 END_TEST
 
+/* ---- against the definition ----------------------------------------------------------------- */
+
+enum { MOST = 2000 };
+static uint64_t random_state;
+
+static uint64_t any(uint64_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (random_state >> 24) % below;
+}
+
+typedef struct example {
+    compare_view v;
+    int64_t extent[3], stride[3], span;
+    char want[MOST * 8], got[MOST * 8], initial[MOST * 8];
+} example;
+
+/* Dense, or with gaps in some dimension. */
+static void make_shape(example *e)
+{
+    static const enum dtype dtypes[] = {DT_BF16, DT_F16, DT_F32, DT_F64, DT_I32};
+
+    e->v = (compare_view){dtypes[any(5)], (int)any(4), e->extent, e->stride};
+    e->span = 1;
+    for (int d = e->v.rank - 1; d >= 0; d--) {
+        e->extent[d] = 1 + (int64_t)any(d == e->v.rank - 1 ? 70 : 3);
+        e->stride[d] = e->span + (any(4) == 0);
+        e->span = e->stride[d] * e->extent[d];
+    }
+}
+
+/* Bits of all kinds; got is the same, a few steps away, or something else. */
+static void make_values(example *e, uint64_t rarely)
+{
+    size_t bytes = (size_t)dtype_bytes(e->v.dtype);
+
+    for (int64_t i = 0; i < e->span; i++) {
+        uint64_t x = any(UINT64_MAX >> 24) << 24 ^ any(UINT64_MAX >> 24);
+        uint64_t y = any(4) ? x : any(rarely) ? x + any(9) - 4 : ~x, z = any(2) ? x : ~x;
+        memcpy(e->want + (size_t)i * bytes, &x, bytes);
+        memcpy(e->got + (size_t)i * bytes, &y, bytes);
+        memcpy(e->initial + (size_t)i * bytes, &z, bytes);
+    }
+}
+
+/* The offset of element number i in row-major order, and its index. */
+static int64_t place(const example *e, int64_t i, int64_t *index)
+{
+    int64_t at = 0;
+
+    for (int d = e->v.rank - 1; d >= 0; d--) {
+        index[d] = i % e->extent[d];
+        at += index[d] * e->stride[d];
+        i /= e->extent[d];
+    }
+    return at * dtype_bytes(e->v.dtype);
+}
+
+static bool is_right(double got, double want, double relative, double absolute)
+{
+    if (isnan(want) || isnan(got) || isinf(want) || isinf(got))
+        return (isnan(want) && isnan(got)) || got == want;
+    return fabs(got - want) <= fmax(relative * fabs(want), absolute);
+}
+
+static void must_agree(const example *e, const char *initial)
+{
+    size_t bytes = (size_t)dtype_bytes(e->v.dtype);
+    int64_t total = 1, index[3] = {0}, n = 0, compared = 0;
+    double sum = 0.0, relative = compare_tolerance(e->v.dtype);
+    int64_t finite = 0;
+    bool found = false;
+    mismatch m;
+
+    for (int d = 0; d < e->v.rank; d++)
+        total *= e->extent[d];
+    for (int64_t i = 0; i < total; i++) {
+        int64_t at = place(e, i, index);
+        double x = element_value(e->v.dtype, e->want + at);
+        if (isfinite(x) && !(initial && !memcmp(e->want + at, initial + at, bytes))) {
+            sum += x * x;
+            finite++;
+        }
+    }
+    double absolute = finite ? relative * sqrt(sum / (double)finite) : 0.0;
+    for (int64_t i = 0; i < total && !found; i++) {
+        int64_t at = place(e, i, index);
+        if (initial && !memcmp(e->want + at, initial + at, bytes))
+            continue;
+        n++;
+        found = memcmp(e->want + at, e->got + at, bytes) != 0 &&
+                (relative <= 0.0 ||
+                 !is_right(element_value(e->v.dtype, e->got + at),
+                           element_value(e->v.dtype, e->want + at), relative, absolute));
+    }
+    compare_views(&e->v, e->got, e->want, initial, &m, &compared);
+    ck_assert_int_eq(m.found, found);
+    ck_assert_int_eq(compared, n);
+    for (int d = 0; found && d < e->v.rank; d++)
+        ck_assert_int_eq(m.index[d], index[d]);
+}
+
+START_TEST(views_of_all_kinds)
+{
+    static example e;
+
+    for (int i = 0; i < 4000; i++) {
+        random_state = (uint64_t)i * 7919 + 1;
+        make_shape(&e);
+        ck_assert_int_le(e.span, MOST);
+        make_values(&e, i % 2 ? 10 : 1000);
+        must_agree(&e, NULL);
+        must_agree(&e, e.initial);
+    }
+}
+END_TEST
+
 START_TEST(every_dtype_is_read)
 {
     const struct {
@@ -156,6 +273,7 @@ Suite *test_suite(void)
     tcase_add_test(t, integers_are_exact);
     tcase_add_test(t, strides_are_followed);
     tcase_add_test(t, empty_and_scalar_views);
+    tcase_add_test(t, views_of_all_kinds);
     tcase_add_test(t, every_dtype_is_read);
     suite_add_tcase(s, t);
     return s;
