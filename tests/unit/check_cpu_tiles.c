@@ -203,6 +203,16 @@ static double worst(pair *p)
     return most;
 }
 
+/* AVX-512 where it is: the same code as AMX's around the tiles, and a fifth of the time. */
+static const target *emulation(void)
+{
+    const target *const *t = cpu_amx_emulated;
+
+    while (*t && !(*t)->usable(*t))
+        t++;
+    return *t;
+}
+
 static double run(const ir_module *m, const extent *e, const int64_t grid[3], bool whole)
 {
     pair p = {.m = m};
@@ -213,7 +223,7 @@ static double run(const ir_module *m, const extent *e, const int64_t grid[3], bo
     make_args(&p, e, whole);
     interp_launch l = {.arg = p.want, .grid = {grid[0], grid[1], grid[2]}};
     ck_assert_int_eq(interp_run(interp_prepare(&memory, m), &l, 0, INT64_MAX, &fault), TW_OK);
-    tw_status st = cpu_rig_run(m, &cpu_amx_emulated, p.got, grid, &failed);
+    tw_status st = cpu_rig_run(m, emulation(), p.got, grid, &failed);
     ck_assert_msg(st == TW_OK && failed == 0, "%s: %s", tw_status_name(st), tw_last_error()->text);
     return worst(&p);
 }
@@ -394,7 +404,7 @@ Suite *test_suite(void)
 #if defined(__x86_64__)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
-    int emulated = cpu_amx_emulated.usable(&cpu_amx_emulated) ? 1 : 0;
+    int emulated = emulation() ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);

@@ -31,8 +31,8 @@ typedef struct cpu_isa {
 extern const struct target cpu_neon;
 
 #if defined(__x86_64__)
-/* cpu-amx with emulated tiles: for tests, in no list of targets. */
-extern const struct target cpu_amx_emulated;
+/* cpu-amx with emulated tiles, around AVX-512 and around AVX2: for tests, in no list of targets. */
+extern const struct target *const cpu_amx_emulated[];
 #endif
 
 #endif

@@ -270,17 +270,28 @@ static const cpu_isa amx = {.name = "x86-64-v4+avx512bf16+amx-bf16",
                             .f16c = true,
                             .bf16_round = true,
                             .tiles = CPU_TILES_AMX};
-/* For tests: the code of amx around AVX2. */
-static const cpu_isa emulated = {.name = "x86-64-v3, tiles emulated",
+/* For tests: the code of amx around AVX-512 or AVX2. */
+static const cpu_isa emulated = {.name = "x86-64-v4, tiles emulated",
                                  .cpu = "x86-64",
-                                 .sets = V3,
-                                 .tune = "x86-64-v3",
+                                 .sets = V4,
+                                 .tune = "x86-64-v4",
                                  .lanes = 16,
-                                 .mr = 2,
-                                 .nr = 2,
+                                 .mr = 4,
+                                 .nr = 4,
+                                 .avx512 = true,
                                  .fma = true,
                                  .f16c = true,
                                  .tiles = CPU_TILES_EMULATED};
+static const cpu_isa emulated_avx2 = {.name = "x86-64-v3, tiles emulated",
+                                      .cpu = "x86-64",
+                                      .sets = V3,
+                                      .tune = "x86-64-v3",
+                                      .lanes = 16,
+                                      .mr = 2,
+                                      .nr = 2,
+                                      .fma = true,
+                                      .f16c = true,
+                                      .tiles = CPU_TILES_EMULATED};
 static const cpu_isa avx2 = {.name = "x86-64-v3",
                              .cpu = "x86-64",
                              .sets = V3,
@@ -306,9 +317,12 @@ static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx5
 static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_features);
 static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_features);
 
-CPU_TARGET(cpu_amx_emulated, "cpu-amx-emulated", "cpu-amx without its registers", &emulated,
-           has_features);
+static CPU_TARGET(amx_emulated, "cpu-amx-emulated", "cpu-amx without its registers", &emulated,
+                  has_features);
+static CPU_TARGET(amx_emulated_avx2, "cpu-amx-emulated", "cpu-amx without its registers",
+                  &emulated_avx2, has_features);
 
+const target *const cpu_amx_emulated[] = {&amx_emulated, &amx_emulated_avx2, NULL};
 const target *const cpu_targets[] = {&cpu_amx,  &cpu_avx512_bf16, &cpu_avx512,
                                      &cpu_avx2, &cpu_generic,     NULL};
 #else

@@ -52,11 +52,13 @@ static LLVMValueRef as_words(const turn *t, LLVMValueRef v)
     return LLVMBuildBitCast(t->e->cx->b, v, ll_lanes(t->e->cx->i32, t->e->isa->lanes), "");
 }
 
-/* The first n words of v where the block's element k lies in the buffer. */
+/* The first n words of v where the block's element k lies in the buffer: its rows are whole vectors
+ * of words in pairs, of elements of 16 bits otherwise. */
 static void put(const turn *t, LLVMValueRef v, int k, int n)
 {
     cpu_emit *e = t->e;
     cpu_at at = {.lane = t->lane};
+    int bytes = (t->to->pairs ? 4 : 2) * e->isa->lanes;
 
     at.i[t->lane] = t->at_lane;
     at.i[t->inner] = t->k;
@@ -64,7 +66,7 @@ static void put(const turn *t, LLVMValueRef v, int k, int n)
     if (n < e->isa->lanes)
         v = LLVMBuildShuffleVector(e->cx->b, v, LLVMGetPoison(LLVMTypeOf(v)), ll_iota(e->cx, 0, n),
                                    "");
-    ll_store(e->cx, v, cpu_buf_address(e, t->to, &at, e->depth), 4 * (unsigned)n);
+    ll_store(e->cx, v, cpu_buf_address(e, t->to, &at, e->depth), (unsigned)bytes);
 }
 
 static void turn_pairs(const turn *t)
