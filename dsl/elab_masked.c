@@ -5,8 +5,9 @@
  *   for i in seen blocks without the run   { if (some(visible(n))) body, EDGE is true }
  *   for i in the run                       { body, EDGE is false }
  *
- * where n is first + i * step. Only the first run of whole blocks is told apart. The search is a
- * few scalar operations a block: what `some` and `every` make of a mask, pass bound_masks says.
+ * where n is first + i * step. Only the first run of whole blocks is told apart. What `some` and
+ * `every` make of a mask, pass bound_masks says; pass solve_searches knows this search, and divides
+ * instead where it can.
  * The bounds of the last loop say twice what is true already, for proofs that slices are inside.
  */
 #include "dsl/elaborate.h"
