@@ -288,8 +288,10 @@ static const char several[] =
 typedef struct sizes {
     int m, k, n, tile_m, tile_k, tile_n;
 } sizes;
-static const sizes products[] = {
-    {21, 31, 37, 24, 34, 40}, {70, 95, 50, 72, 96, 50}, {3, 2, 1, 4, 2, 2}};
+static const sizes products[] = {{21, 31, 37, 24, 34, 40},
+                                 {70, 95, 50, 72, 96, 50},
+                                 {3, 2, 1, 4, 2, 2},
+                                 {64, 96, 64, 64, 96, 64}};
 enum { PRODUCTS = sizeof products / sizeof *products };
 
 static tw_status run_product(void *arg)
@@ -309,6 +311,37 @@ START_TEST(operands_in_tiles)
     sizes k = products[_i];
 
     ck_assert_int_eq(guard_run(run_product, &k), TW_OK);
+}
+END_TEST
+
+/* Operands whose rows a tile gives, some of them outside of the tensor. */
+static const char gathered[] =
+    "kernel dots[TM: int, TK: int, TN: int](a: bf16[M, K], b: bf16[K, N], out c: f32[M, N],\n"
+    "    out d: f32[N, N]) grid (1) {\n"
+    "    let ids = arange(TK) * 7 % 41 - 2, w = load(b[0 :+ TK, 0 :+ TN]);\n"
+    "    let x = load(a[0 :+ TM, 0 :+ TK]), y = load(b[ids, 0 :+ TN]);\n"
+    "    let z = load(b[ids + 1, 0 :+ TN]);\n"
+    "    store(c[0 :+ TM, 0 :+ TN], dot(x, y));\n"
+    "    store(d[0 :+ TN, 0 :+ TN], dot(trans(z), w));\n"
+    "}\n";
+
+static tw_status run_gathered(void *arg)
+{
+    const sizes *k = arg;
+    ir_binding b[] = {
+        {"TM", BIND_INT, k->tile_m}, {"TK", BIND_INT, k->tile_k}, {"TN", BIND_INT, k->tile_n}};
+    extent e[] = {{"M", k->m}, {"K", k->k}, {"N", k->n}};
+    double error = run(lower(gathered, b, 3), e, (const int64_t[]){1, 1, 1}, true);
+
+    ck_assert_msg(error == 0.0, "%d x %d x %d: %g", k->m, k->k, k->n, error);
+    return TW_OK;
+}
+
+START_TEST(gathered_operands_in_tiles)
+{
+    sizes k = products[_i];
+
+    ck_assert_int_eq(guard_run(run_gathered, &k), TW_OK);
 }
 END_TEST
 
@@ -407,6 +440,7 @@ Suite *test_suite(void)
     int emulated = emulation() ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
+    tcase_add_loop_test(t, gathered_operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);
     tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 2);
 #endif

@@ -357,7 +357,6 @@ static cpu_got load_along(cpu_emit *e, const ir_op *op, const cpu_at *at, int li
     return got;
 }
 
-/* n lanes of 16 bits, under a mask that is NULL for none. */
 static LLVMValueRef load_bits(cpu_emit *e, const ir_op *op, const cpu_at *at, int n,
                               LLVMValueRef mask)
 {
@@ -371,6 +370,11 @@ static LLVMValueRef load_bits(cpu_emit *e, const ir_op *op, const cpu_at *at, in
     return v;
 }
 
+LLVMValueRef cpu_load_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int n)
+{
+    return load_bits(e, op, at, n, NULL);
+}
+
 LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width)
 {
     int lanes = e->isa->lanes, depth;
@@ -381,8 +385,6 @@ LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int wi
     for (int h = 0; h < 2 && width > h * lanes; h++)
         mask[h] =
             mask_of(e, op, &from[h], width < (h + 1) * lanes ? width - h * lanes : lanes, &depth);
-    if (width == 2 * lanes && !mask[0] && !mask[1])
-        return load_bits(e, op, at, 2 * lanes, NULL);
     for (int h = 0; h < 2; h++)
         half[h] = width > h * lanes ? load_bits(e, op, &from[h], lanes, mask[h])
                                     : LLVMConstNull(ll_lanes(e->cx->i16, lanes));
@@ -570,8 +572,7 @@ LLVMValueRef cpu_lane_pointers(cpu_emit *e, const ir_op *op, const cpu_at *at, L
 
 /* ---- direct loads ---------------------------------------------------------------------------- */
 
-/* Does the whole slice lie in the tensor? NULL: proved. */
-static LLVMValueRef all_inside(cpu_emit *e, const ir_op *op)
+LLVMValueRef cpu_slice_inside(cpu_emit *e, const ir_op *op)
 {
     LLVMValueRef c = outer_inside(e, op);
 
@@ -607,7 +608,7 @@ static void choose_place(cpu_emit *e, const cpu_step *s, cpu_direct *d, int rank
         &e->plan->bufs.at[cpu_buf_root(e->plan, e->plan->value.at[op->res].direct_buf)];
     LLVMBasicBlockRef copy = ll_block(e->cx, "ragged"), after = ll_block(e->cx, "");
     LLVMBasicBlockRef before = e->here;
-    LLVMValueRef inside = all_inside(e, op);
+    LLVMValueRef inside = cpu_slice_inside(e, op);
 
     LLVMBuildCondBr(e->cx->b, inside, after, copy);
     cpu_goto(e, copy);

@@ -205,6 +205,10 @@ cpu_got cpu_load_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at);
 /* Two vectors of elements of 16 bits as they lie along at->lane, which is contiguous: the first
  * width of them; the others, and those outside of the tensor, are 0. */
 LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width);
+/* n of them, all inside of the tensor. */
+LLVMValueRef cpu_load_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int n);
+/* Does all of the slice, no dimension of which is gathered, lie in the tensor? NULL: proved. */
+LLVMValueRef cpu_slice_inside(cpu_emit *e, const ir_op *op);
 void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got);
 /* The rows of the nest's block at once: got[r] belongs at `at` with r added along dimension inner,
  * which lies contiguous in the tensor. */

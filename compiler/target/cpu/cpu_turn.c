@@ -1,16 +1,18 @@
 /* Operands of bf16 that lie against the order in which a dot wants them, turned as they are copied:
- * in words of two elements, never as f32.
+ * never as f32.
  *
- *   pairs    the tensor's rows are the lanes, and pairs lie along them already: a square of words
- *            is transposed.
- *   narrow   the tensor's rows are to lie along the lanes, two of them in one word: their elements
- *            are interleaved first, then words are transposed.
+ *   narrow   the tensor's rows are to lie along the lanes: squares of 8 x 8 elements
+ *   pairs    the same, but two elements of a row stay one word: squares of 4 x 4 words
  *
- * Two vectors of elements of each row are taken at once, so that a row is one load. Interleaving
- * goes by groups of 128 bits, which one instruction does; which row of the result a word belongs to
- * follows from that. */
+ * A square's rows are eight elements of the tensor, 128 bits, which are loaded to where they belong
+ * in a register: its parts of 128 bits hold rows that are as far apart as a square is high. So one
+ * instruction interleaves all squares of a register pair at once, within its parts, and none has to
+ * move anything across them. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
+#include <string.h>
+
+enum { PART = 8 /* elements */, MOST_ROWS = 2 * CPU_MAX_LANES };
 
 typedef struct turn {
     cpu_emit *e;
@@ -18,95 +20,116 @@ typedef struct turn {
     const cpu_buf *to;
     ir_type space;
     int lane, inner;      /* dimensions: of the result's lanes, and along the tensor's rows */
+    int high;             /* rows of a square, and its columns */
+    bool inside;          /* all of the tile is inside of the tensor */
     cpu_index at_lane, k; /* of the block's first element */
     int rows, width;      /* of the block, inside the tile */
+    LLVMValueRef row[MOST_ROWS]; /* where parts are not loaded one by one: 2 * lanes elements */
 } turn;
 
-/* Row i of the block, 2 * lanes elements; those outside of the tensor are 0. */
-static LLVMValueRef row_of(const turn *t, int i)
+static cpu_at row_at(const turn *t, int i)
 {
-    cpu_emit *e = t->e;
     cpu_at at = {.lane = t->inner};
 
-    if (i >= t->rows)
-        return LLVMConstNull(ll_lanes(e->cx->i16, 2 * e->isa->lanes));
     at.i[t->lane] = t->at_lane;
     at.i[t->lane].off += i;
     at.i[t->inner] = t->k;
-    return cpu_load_row(e, t->load, &at, t->width);
+    return at;
 }
 
-/* Elements x[j], y[j] next to each other, for the lower or upper half of each 128 bits. */
+/* Part c of row i; what is outside of the tile or the tensor is 0. */
+static LLVMValueRef part_of(const turn *t, int i, int c)
+{
+    cpu_emit *e = t->e;
+    cpu_at at = row_at(t, i);
+
+    if (i >= t->rows)
+        return LLVMConstNull(ll_lanes(e->cx->i16, PART));
+    if (t->row[i])
+        return LLVMBuildShuffleVector(e->cx->b, t->row[i], LLVMGetPoison(LLVMTypeOf(t->row[i])),
+                                      ll_iota(e->cx, PART * c, PART), "");
+    at.i[t->inner].off += PART * c;
+    return cpu_load_inside(e, t->load, &at, PART);
+}
+
+/* Rows j, j + high, j + 2 high ... next to each other, their parts c. */
+static LLVMValueRef gather_parts(const turn *t, int j, int c)
+{
+    cpu_emit *e = t->e;
+    int n = 2 * e->isa->lanes;
+    LLVMValueRef v = LLVMGetPoison(ll_lanes(e->cx->i16, n));
+    LLVMTypeRef types[] = {LLVMTypeOf(v), ll_lanes(e->cx->i16, PART)};
+
+    for (int at = 0; at < n; at += PART) {
+        LLVMValueRef arg[] = {v, part_of(t, j + at / PART * t->high, c), ll_i64(e->cx, at)};
+        v = ll_call(e->cx, "llvm.vector.insert", types, 2, arg, 3);
+    }
+    return t->to->pairs ? LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i32, n / 2), "") : v;
+}
+
+/* Elements of x and y in turn, for the lower or the upper half of each part. */
 static LLVMValueRef interleave(const turn *t, LLVMValueRef x, LLVMValueRef y, int half)
 {
-    LLVMValueRef from[2 * CPU_MAX_LANES];
-    int n = 2 * t->e->isa->lanes;
+    LLVMValueRef from[MOST_ROWS];
+    int n = ll_lanes_of(LLVMTypeOf(x)), part = t->high;
 
     for (int i = 0; i < n; i++)
-        from[i] = ll_int(t->e->cx->i32, i / 8 * 8 + half * 4 + i % 8 / 2 + i % 2 * n);
+        from[i] =
+            ll_int(t->e->cx->i32, i / part * part + half * part / 2 + i % part / 2 + i % 2 * n);
     return LLVMBuildShuffleVector(t->e->cx->b, x, y, LLVMConstVector(from, (unsigned)n), "");
 }
 
-static LLVMValueRef as_words(const turn *t, LLVMValueRef v)
+static void transpose_squares(const turn *t, LLVMValueRef *row)
 {
-    return LLVMBuildBitCast(t->e->cx->b, v, ll_lanes(t->e->cx->i32, t->e->isa->lanes), "");
+    LLVMValueRef next[PART];
+
+    for (int stage = 1; stage < t->high; stage *= 2) {
+        for (int i = 0; i < t->high; i++)
+            next[i] = interleave(t, row[i / 2], row[i / 2 + t->high / 2], i % 2);
+        memcpy(row, next, sizeof *row * (size_t)t->high);
+    }
 }
 
-/* The first n words of v where the block's element k lies in the buffer: its rows are whole vectors
- * of words in pairs, of elements of 16 bits otherwise. */
-static void put(const turn *t, LLVMValueRef v, int k, int n)
+/* The lanes of the block's element k. A buffer's rows are whole vectors of words in pairs, but of
+ * elements of 16 bits otherwise: then the upper half may be beyond its end, and it is aligned to
+ * half a register. */
+static void put(const turn *t, LLVMValueRef v, int k)
 {
     cpu_emit *e = t->e;
     cpu_at at = {.lane = t->lane};
-    int bytes = (t->to->pairs ? 4 : 2) * e->isa->lanes;
+    int lanes = e->isa->lanes, words = t->to->pairs || t->rows > lanes ? lanes : lanes / 2;
+    int bytes = (t->to->pairs ? 4 : 2) * lanes;
 
     at.i[t->lane] = t->at_lane;
     at.i[t->inner] = t->k;
     at.i[t->inner].off += k;
-    if (n < e->isa->lanes)
-        v = LLVMBuildShuffleVector(e->cx->b, v, LLVMGetPoison(LLVMTypeOf(v)), ll_iota(e->cx, 0, n),
-                                   "");
+    v = LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i32, lanes), "");
+    if (words < lanes)
+        v = LLVMBuildShuffleVector(e->cx->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                   ll_iota(e->cx, 0, words), "");
     ll_store(e->cx, v, cpu_buf_address(e, t->to, &at, e->depth), (unsigned)bytes);
-}
-
-static void turn_pairs(const turn *t)
-{
-    LLVMValueRef word[CPU_MAX_LANES];
-    int lanes = t->e->isa->lanes;
-
-    for (int i = 0; i < lanes; i++)
-        word[i] = as_words(t, row_of(t, i));
-    ll_transpose(t->e->cx, word, lanes);
-    for (int i = 0; 2 * i < t->width; i++)
-        put(t, word[i], 2 * i, lanes);
-}
-
-/* One half after the other: all words of both would not fit the registers. */
-static void turn_narrow(const turn *t)
-{
-    LLVMValueRef word[CPU_MAX_LANES];
-    int lanes = t->e->isa->lanes;
-
-    for (int half = 0; half < 2; half++) {
-        for (int i = 0; i < lanes; i++)
-            word[i] = as_words(t, interleave(t, row_of(t, 2 * i), row_of(t, 2 * i + 1), half));
-        ll_transpose(t->e->cx, word, lanes);
-        for (int i = 0; i < lanes; i++) {
-            int k = i / 4 * 8 + half * 4 + i % 4;
-            if (k < t->width) /* a buffer's lanes are whole vectors of elements */
-                put(t, word[i], k, t->rows > lanes ? lanes : lanes / 2);
-        }
-    }
 }
 
 static void turn_block(turn *t, cpu_index k, int width)
 {
+    LLVMValueRef square[PART];
+
     t->k = k;
     t->width = width;
-    if (t->to->pairs)
-        turn_pairs(t);
-    else
-        turn_narrow(t);
+    for (int i = 0; i < t->rows; i++) {
+        cpu_at at = row_at(t, i);
+        t->row[i] = t->inside && width % PART == 0 ? NULL : cpu_load_row(t->e, t->load, &at, width);
+    }
+    for (int c = 0; c * PART < width; c++) {
+        for (int j = 0; j < t->high; j++)
+            square[j] = gather_parts(t, j, c);
+        transpose_squares(t, square);
+        for (int i = 0; i < t->high; i++) {
+            int at = c * PART + i * PART / t->high;
+            if (at < width)
+                put(t, square[i], at);
+        }
+    }
 }
 
 static void turn_rows(turn *t, cpu_index at_lane, int rows)
@@ -125,21 +148,61 @@ static void turn_rows(turn *t, cpu_index at_lane, int rows)
         turn_block(t, (cpu_index){.off = whole}, n - whole);
 }
 
+static void turn_all(turn *t, bool inside)
+{
+    int n = t->space.shape[t->lane], step = t->high * 2 * t->e->isa->lanes / PART;
+    int whole = n / step * step;
+    cpu_loop l;
+
+    t->inside = inside;
+    if (whole) {
+        cpu_index i = cpu_loop_open(t->e, &l, whole, step, NULL, 0);
+        turn_rows(t, i, step);
+        cpu_loop_close(t->e, &l, NULL);
+    }
+    if (n > whole)
+        turn_rows(t, (cpu_index){.off = whole}, n - whole);
+}
+
+static bool is_gathered(const turn *t)
+{
+    bool any = false;
+
+    for (int d = 0; d < (int)t->load->attr[0].ints.n; d++)
+        any = any || cpu_is_gathered(t->e->fn, t->load, d);
+    return any;
+}
+
+/* Unless it is known, it is asked once whether all is inside of the tensor. */
+static void turn_where_it_lies(turn *t)
+{
+    cpu_emit *e = t->e;
+    LLVMValueRef inside = cpu_slice_inside(e, t->load);
+
+    if (!inside) {
+        turn_all(t, true);
+        return;
+    }
+    LLVMBasicBlockRef after = cpu_when_open(e, inside);
+    turn_all(t, true);
+    cpu_when_close(e, after);
+    after = cpu_when_open(e, LLVMBuildNot(e->cx->b, inside, ""));
+    turn_all(t, false);
+    cpu_when_close(e, after);
+}
+
 void cpu_emit_turned(cpu_emit *e, const cpu_nest *n)
 {
     ir_val v = n->items.at[0].v;
     const cpu_buf *to = &e->plan->bufs.at[cpu_buf_root(e->plan, e->plan->value.at[v].buf)];
-    turn t = {e, n->turned, to, n->space, n->lane, n->inner, .rows = 0};
-    int all = n->space.shape[n->lane], step = (to->pairs ? 1 : 2) * e->isa->lanes;
-    int whole = all / step * step;
-    cpu_loop l;
+    turn t = {.e = e, .load = n->turned, .to = to, .space = n->space};
 
     ICHECK(n->space.rank == 2 && to->lane == n->lane, "an operand of a dot");
-    if (whole) {
-        cpu_index i = cpu_loop_open(e, &l, whole, step, NULL, 0);
-        turn_rows(&t, i, step);
-        cpu_loop_close(e, &l, NULL);
-    }
-    if (all > whole)
-        turn_rows(&t, (cpu_index){.off = whole}, all - whole);
+    t.lane = n->lane;
+    t.inner = n->inner;
+    t.high = to->pairs ? PART / 2 : PART;
+    if (is_gathered(&t))
+        turn_all(&t, false);
+    else
+        turn_where_it_lies(&t);
 }
