@@ -424,7 +424,7 @@ typedef struct tw_tune_options {
 typedef enum tw_trial_state {
     TW_TRIAL_OK,       /* measured; reason: what its code spills, if it does              */
     TW_TRIAL_STOPPED,  /* measured, given up early: clearly slower than the best          */
-    TW_TRIAL_PRUNED,   /* refused before compiling; reason says which limit               */
+    TW_TRIAL_PRUNED,   /* not measured; reason: a limit, spills, or whose code it has     */
     TW_TRIAL_FAILED,   /* did not compile or run; reason                                  */
     TW_TRIAL_WRONG,    /* ran, but its results differ from the default configuration's    */
     TW_TRIAL_SKIPPED   /* the budget ran out first                                        */

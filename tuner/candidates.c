@@ -1,5 +1,6 @@
-/* Compiling candidates, several at a time. Measuring waits meanwhile: it wants the machine alone.
- */
+/* Compiling candidates, several at a time. On a processor measuring waits meanwhile: it wants the
+ * machine alone. A GPU is measured while the next ones are compiled; one thread less does that, so that
+ * launches are queued in time. */
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"
@@ -24,17 +25,18 @@ typedef struct compile_job {
     char reason[160]; /* why there is no executable */
 } compile_job;
 
-typedef struct compile_batch {
+struct compile_batch {
     session *s;
     compile_job *job;
-    uint32_t n;
+    uint32_t n, nthreads;
+    pthread_t thread[MAX_THREADS];
     pthread_mutex_t lock;
     pthread_cond_t finished;
     uint32_t next, done; /* under lock */
     bool stop;
-} compile_batch;
+};
 
-uint32_t compile_threads(const session *s)
+static uint32_t processors(const session *s)
 {
     int n = s->rq.k->cx->cfg.threads;
     cpu_set_t set;
@@ -42,6 +44,23 @@ uint32_t compile_threads(const session *s)
     if (n <= 0)
         n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+bool compiles_aside(const session *s)
+{
+    return s->rq.dev->drv->event_record && processors(s) > 1;
+}
+
+static uint32_t compile_threads(const session *s)
+{
+    return processors(s) - compiles_aside(s);
+}
+
+/* Half of them where two batches are under way: what is learned from one is known to the one after
+ * the next. Link and code generation take as long as measuring does, so all threads find work. */
+uint32_t compile_batch_size(const session *s)
+{
+    return compiles_aside(s) ? (compile_threads(s) + 1) / 2 : compile_threads(s);
 }
 
 /* ---- code that serves several points --------------------------------------------------------- */
@@ -155,20 +174,16 @@ static void wait_for(compile_batch *b)
     pthread_mutex_unlock(&b->lock);
 }
 
-static void run_batch(compile_batch *b)
+static void start_threads(compile_batch *b)
 {
-    pthread_t thread[MAX_THREADS];
-    uint32_t want = compile_threads(b->s), started = 0;
+    uint32_t want = compile_threads(b->s);
 
     want = want < b->n ? want : b->n;
-    while (started < want && pthread_create(&thread[started], NULL, worker, b) == 0)
-        started++;
-    if (started == 0)
+    while (b->nthreads < want &&
+           pthread_create(&b->thread[b->nthreads], NULL, worker, b) == 0)
+        b->nthreads++;
+    if (b->nthreads == 0)
         work(b);
-    else
-        wait_for(b);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
 }
 
 /* What is known to be good elsewhere was measured with its spills. */
@@ -193,35 +208,50 @@ static void take_over(session *s, compile_job *j)
         return;
     }
     if (!j->reason[0]) { /* compiled, or not come to */
-        if (j->exe && !j->exe->from_store && j->seconds > s->compile_s)
-            s->compile_s = j->seconds;
+        if (j->exe && !j->exe->from_store)
+            s->compile_s += (j->seconds - s->compile_s) / ++s->ntimed;
         return;
     }
     session_finish(s, j->point, TW_TRIAL_FAILED, "%s", j->reason);
 }
 
-void compile_candidates(session *s, const uint32_t *point, uint32_t n)
+compile_batch *compile_begin(session *s, const uint32_t *point, uint32_t n)
 {
-    compile_batch b = {.s = s, .n = n};
+    compile_batch *b = n ? mem_zalloc(sizeof *b) : NULL;
 
-    b.job = mem_zalloc(n * sizeof *b.job);
-    if (!b.job) {
+    if (b)
+        b->job = mem_zalloc(n * sizeof *b->job);
+    if (!b || !b->job) {
+        mem_free(b);
         for (uint32_t i = 0; i < n; i++)
             session_finish(s, point[i], TW_TRIAL_FAILED, "out of memory");
-        return;
+        return NULL;
     }
+    b->s = s;
+    b->n = n;
     for (uint32_t i = 0; i < n; i++)
-        b.job[i].point = point[i];
-    pthread_mutex_init(&b.lock, NULL);
-    pthread_cond_init(&b.finished, NULL);
-    find_twins(&b);
-    run_batch(&b);
-    pthread_cond_destroy(&b.finished);
-    pthread_mutex_destroy(&b.lock);
-    for (uint32_t i = 0; i < n; i++) {
-        if (b.job[i].waits && !b.stop)
-            compile_one(s, &b.job[i]);
-        take_over(s, &b.job[i]);
+        b->job[i].point = point[i];
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->finished, NULL);
+    find_twins(b);
+    start_threads(b);
+    return b;
+}
+
+void compile_end(compile_batch *b)
+{
+    if (!b)
+        return;
+    wait_for(b);
+    for (uint32_t i = 0; i < b->nthreads; i++)
+        pthread_join(b->thread[i], NULL);
+    pthread_cond_destroy(&b->finished);
+    pthread_mutex_destroy(&b->lock);
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->job[i].waits && !b->stop)
+            compile_one(b->s, &b->job[i]);
+        take_over(b->s, &b->job[i]);
     }
-    mem_free(b.job);
+    mem_free(b->job);
+    mem_free(b);
 }

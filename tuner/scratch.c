@@ -103,8 +103,18 @@ static void copy_elements(const scratch_tensor *t, char *first, char *packed, en
     } while (d >= 0);
 }
 
+/* Do the elements lie one after the other, as they do packed? */
+static bool is_packed(const scratch_tensor *t)
+{
+    for (int i = 0; i < t->view.rank; i++)
+        if (t->view.extent[i] != 1 && t->view.stride[i] != t->packed_stride[i])
+            return false;
+    return true;
+}
+
 /* The same from a block on dev, which is copied whole: devices copy runs of bytes. first: of
- * element 0. */
+ * element 0. Blocks are large, and memory of the host that is touched first is slow: none is taken
+ * that can be done without. */
 static tw_status gather_from(tw_device *dev, const scratch_tensor *t, const char *first,
                              char *packed)
 {
@@ -112,6 +122,8 @@ static tw_status gather_from(tw_device *dev, const scratch_tensor *t, const char
         copy_elements(t, (char *)(uintptr_t)first, packed, GATHER);
         return TW_OK;
     }
+    if (is_packed(t))
+        return device_copy(dev, packed, first, t->packed_size, COPY_FROM_DEVICE);
     char *host = mem_alloc(t->size);
     if (!host)
         return error_set(TW_E_NOMEM, "no memory for a copy of an output (%zu bytes)", t->size);
@@ -126,7 +138,7 @@ static tw_status gather_from(tw_device *dev, const scratch_tensor *t, const char
 
 static tw_status fill_device(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
 {
-    if (t->keeps_values || !t->is_output) {
+    if (t->keeps_values) {
         enum driver_copy way = owner != s->dev ? COPY_FROM_DEVICE : COPY_ON_DEVICE;
         return device_copy(owner, t->initial, theirs - t->to_first, t->size, way);
     }
@@ -143,10 +155,26 @@ static tw_status fill_initial(scratch *s, scratch_tensor *t, tw_device *owner, c
 {
     if (!scratch_is_host(s))
         return fill_device(s, t, owner, theirs);
-    if (t->keeps_values || !t->is_output)
+    if (t->keeps_values)
         return gather_from(owner, t, theirs, t->initial);
     fill_pattern(t->view.dtype, t->initial, t->packed_size);
     return TW_OK;
+}
+
+/* An input that s->dev, which is the host, does not reach. */
+static tw_status fill_input(const scratch_tensor *t, tw_device *owner, const char *theirs)
+{
+    if (is_packed(t))
+        return gather_from(owner, t, theirs, t->base);
+    char *packed = mem_alloc(t->packed_size);
+    if (!packed)
+        return error_set(TW_E_NOMEM, "no memory for a copy of an input (%zu bytes)",
+                         t->packed_size);
+    tw_status st = gather_from(owner, t, theirs, packed);
+    if (st == TW_OK)
+        copy_elements(t, t->base, packed, SCATTER);
+    mem_free(packed);
+    return st;
 }
 
 static tw_status begin_block(scratch *s, const scratch_tensor *t)
@@ -184,11 +212,14 @@ static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, ui
     t->keeps_values = p->direction == DIR_INOUT;
     measure(t, arg, p->rank, dtype);
     TRY(device_alloc(s->dev, t->size + LINE, &t->block));
-    TRY(device_alloc(s->dev, scratch_is_host(s) ? t->packed_size : t->size, &t->initial));
     uintptr_t first = (uintptr_t)t->block + t->to_first;
-    t->base = t->block + t->to_first + (((uintptr_t)arg->base - first) & (LINE - 1));
-    TRY(fill_initial(s, t, owner, arg->base));
+    const char *theirs = arg->base;
+    t->base = t->block + t->to_first + (((uintptr_t)theirs - first) & (LINE - 1));
     arg->base = t->base;
+    if (!t->is_output)
+        return fill_input(t, owner, theirs);
+    TRY(device_alloc(s->dev, scratch_is_host(s) ? t->packed_size : t->size, &t->initial));
+    TRY(fill_initial(s, t, owner, theirs));
     return begin_block(s, t);
 }
 

@@ -1,7 +1,7 @@
 #include "tuner/search.h"
 #include <math.h>
 
-enum point_state { POINT_NEW, POINT_PENDING, POINT_SEEN, POINT_USELESS };
+enum point_state { POINT_NEW, POINT_PENDING, POINT_SEEN, POINT_USELESS, POINT_LEFT };
 
 struct search {
     const space *s;
@@ -155,6 +155,12 @@ void search_tell(search *s, uint32_t point, double log_time)
     }
     model_add(s->m, point, log_time);
     s->stale = true;
+}
+
+void search_leave(search *s, uint32_t point)
+{
+    s->state[point] = POINT_LEFT;
+    s->proposed--;
 }
 
 double search_outlook(search *s)

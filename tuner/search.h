@@ -18,6 +18,8 @@ void search_hint(search *s, uint32_t point);
 uint32_t search_next(search *s);
 /* What came of a point: the log of its time, or INFINITY when it cannot be used. */
 void search_tell(search *s, uint32_t point, double log_time);
+/* A point that would run the same code as another: there is nothing to learn of it. */
+void search_leave(search *s, uint32_t point);
 /* Largest improvement of log time that the model expects of any untried point: when that is next
  * to nothing, more trials are hardly worth their time. 0 when all were tried. */
 double search_outlook(search *s);

@@ -263,6 +263,10 @@ static void tell_search(session *s, uint32_t p)
     const trial *t = &s->trial[p];
     bool timed = t->state == TW_TRIAL_OK || t->state == TW_TRIAL_STOPPED;
 
+    if (t->same) {
+        search_leave(s->search, p);
+        return;
+    }
     search_tell(s->search, p, timed ? t->log_time : INFINITY);
 }
 

@@ -16,6 +16,8 @@ typedef struct trial {
     bool done;     /* has a state, and was stored */
     bool contends; /* close to the leader: races again at the end */
     bool broke;    /* an earlier process lost its device by it; the reason says how */
+    bool same;     /* as another trial, whose code it would run */
+    hash128 code;  /* of the schedule, where it is known before compiling */
     config cfg;
     executable *exe; /* kept while it may run again */
     uint32_t nsamples;
@@ -57,7 +59,8 @@ typedef struct session {
     bool empty;           /* the grid is: there is nothing to measure */
     uint32_t best;        /* point that leads */
     uint32_t repeats;     /* launches a sample */
-    double compile_s;     /* longest compile seen */
+    double compile_s;     /* of one, on average */
+    uint32_t ntimed;      /* compiles that it is the average of */
     int checked_programs; /* by the interpreter */
     double ticked;        /* when progress was last reported */
     const char *phase;    /* as reported then */
@@ -88,15 +91,25 @@ void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m,
 
 /* ---- candidates.c: compiling, several at a time; what differs only in dynamic schedule parameters
  * (threads) shares one code ---- */
-void compile_candidates(session *s, const uint32_t *point, uint32_t n);
-uint32_t compile_threads(const session *s);
+typedef struct compile_batch compile_batch;
+/* Starts to compile these points. Until compile_end nothing else of the session may be compiled. NULL:
+ * nothing is under way (no memory: the trials have failed). */
+compile_batch *compile_begin(session *s, const uint32_t *point, uint32_t n);
+/* Waits for them, unless the session is cancelled, and takes the code over. b may be NULL. */
+void compile_end(compile_batch *b);
+/* How many points to compile at once. */
+uint32_t compile_batch_size(const session *s);
+/* Is the device another than the one that compiles? Then one batch is compiled while another is
+ * measured. */
+bool compiles_aside(const session *s);
 /* The first line of this thread's error, without what goes before a diagnostic's own text. */
 void copy_reason(char *out, size_t size);
 
 /* ---- prune.c: limits known before compiling ---- */
-/* True when cfg cannot be worth compiling; why says which limit. Any thread. */
-bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const config *cfg, char *why,
-           size_t size);
+/* True when cfg cannot be worth compiling; why says which limit. code: as target_needs has it. Any
+ * thread. */
+bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const config *cfg,
+           hash128 *code, char *why, size_t size);
 
 /* ---- measure.c: running and timing on the scratch copies ---- */
 /* One run from initial values, its results in the scratch outputs. */

@@ -2,6 +2,7 @@
 #define TW_TARGET_H
 /* A target turns level-1 tile IR into an artifact. It is data plus a few functions; nothing outside
  * compiler/target includes llvm-c. One struct per code path ("cpu-avx512", "interp"). */
+#include "compiler/base/hash.h"
 #include "compiler/ir/irsource.h"
 #include "compiler/passes/facts.h"
 #include "compiler/passes/pipeline.h"
@@ -36,6 +37,7 @@ typedef struct target_needs {
     int threads;
     int registers;        /* of a thread: an estimate; 0: not known (text of level 2) */
     int32_t shared_bytes;
+    hash128 code;         /* equal for equal code, whatever the configuration; zero: not known */
 } target_needs;
 
 struct target {

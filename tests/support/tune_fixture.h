@@ -23,6 +23,9 @@ extern fake_device fake;
 /* Over rt_cx; every field of fake is cleared but cost. */
 tw_device *fake_open(double (*cost)(int64_t programs));
 
+/* The interpreter's target, but of code it knows beforehand when it is the same. */
+extern target fake_knowing_target;
+
 /* y = x + 1 over N elements, tune BLOCK in {64, 16, 32, 128, 256, 512}, M: a second one without
  * effect in {1, 2, 4}. */
 tw_kernel *fake_kernel(void);

@@ -8,6 +8,7 @@ static tw_kernel *k;
 static problem p;
 static config cfg;
 static char why[160];
+static hash128 code;
 
 static void setup(void)
 {
@@ -34,7 +35,7 @@ static bool pruned(size_t l2_bytes, int64_t block)
     for (uint32_t i = 0; i < 3; i++)
         cfg.value[i].value = block;
     dev->l2_bytes = l2_bytes;
-    return prune(k, dev, &p, &cfg, why, sizeof why);
+    return prune(k, dev, &p, &cfg, &code, why, sizeof why);
 }
 
 /* 64 x 64 tiles of f32 are 16 KiB: the accumulator, carried, and the dot's operands and result. */
@@ -84,7 +85,7 @@ static bool pruned_on(tw_device *gpu, const char *pins)
     for (uint32_t i = 0; i < attention->source->sig.nparams; i++)
         q.facts[i] = (tensor_facts){true, 16};
     RT_OK(config_pin(attention, gpu->target, gpu, &q, pins, &c, NULL));
-    return prune(attention, gpu, &q, &c, why, sizeof why);
+    return prune(attention, gpu, &q, &c, &code, why, sizeof why);
 }
 
 START_TEST(limits_of_a_gpu)
@@ -113,6 +114,30 @@ START_TEST(limits_of_a_gpu)
 }
 END_TEST
 
+static hash128 code_of(tw_device *gpu, const char *pins)
+{
+    ck_assert_msg(!pruned_on(gpu, pins), "%s: %s", pins, why);
+    ck_assert(code.lo | code.hi);
+    return code;
+}
+
+/* Of one stage and of two, not: of the same by other parameters. */
+START_TEST(the_same_code_is_known)
+{
+    tw_device gpu = {.target = target_find("sm_89"), .gpu.limits = gpu_limits_of(89)};
+
+    RT_OK(tw_kernel_load(rt_cx, "kernels/matmul.tw", NULL, &attention));
+    gpu.cx = rt_cx;
+    hash128 one = code_of(&gpu, "num_stages=1");
+    ck_assert(hash_equal(one, code_of(&gpu, "num_stages=1,operand_registers=1")));
+    ck_assert(hash_equal(one, code_of(&gpu, "num_stages=1,operand_registers=2,lazy_rescale=0")));
+    ck_assert(!hash_equal(one, code_of(&gpu, "num_stages=2")));
+    ck_assert(!hash_equal(one, code_of(&gpu, "num_stages=1,min_blocks=2")));
+    ck_assert(!hash_equal(one, code_of(&gpu, "num_stages=1,num_warps=8")));
+    tw_kernel_destroy(attention);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("prune");
@@ -123,6 +148,7 @@ Suite *test_suite(void)
     tcase_add_test(t, an_unknown_cache_refuses_nothing);
     tcase_add_test(t, what_does_not_lower_is_left_to_the_compiler);
     tcase_add_test(t, limits_of_a_gpu);
+    tcase_add_test(t, the_same_code_is_known);
     suite_add_tcase(s, t);
     return s;
 }

@@ -276,6 +276,30 @@ START_TEST(a_default_that_breaks_the_device)
 }
 END_TEST
 
+/* M changes nothing: one trial for each BLOCK. */
+START_TEST(the_same_code_is_tried_once)
+{
+    tw_tune_report *r = NULL;
+    int same = 0, timed = 0;
+
+    dev->target = &fake_knowing_target;
+    RT_OK(tune(NULL, &r));
+    for (size_t i = 0; i < tw_tune_report_count(r); i++) {
+        const tw_trial *t = tw_tune_report_trial(r, i);
+        timed += t->samples > 0;
+        if (t->state != TW_TRIAL_PRUNED)
+            continue;
+        ck_assert_ptr_nonnull(strstr(t->reason, "the same code as BLOCK="));
+        ck_assert_int_eq(strncmp(t->reason + 17, t->config, 9), 0); /* of its own BLOCK */
+        same++;
+    }
+    ck_assert_int_eq(timed, 6);
+    ck_assert_int_eq(same, 12);
+    ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
+    tw_tune_report_destroy(r);
+}
+END_TEST
+
 /* Above 64 bytes more than the default's. */
 START_TEST(code_that_spills_is_not_measured)
 {
@@ -578,6 +602,7 @@ Suite *test_suite(void)
     tcase_add_test(t, failing_candidates_are_recorded);
     tcase_add_test(t, a_candidate_that_breaks_the_device_is_tried_once);
     tcase_add_test(t, a_default_that_breaks_the_device);
+    tcase_add_test(t, the_same_code_is_tried_once);
     tcase_add_test(t, code_that_spills_is_not_measured);
     tcase_add_test(t, times_that_are_none_never_win);
     tcase_add_test(t, what_is_updated_in_place_is_updated_once);

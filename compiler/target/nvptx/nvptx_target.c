@@ -195,6 +195,14 @@ static tw_status nvptx_compile(const target *t, const target_input *in, arena *a
     return TW_OK;
 }
 
+/* The schedule, and what shapes code beside it. */
+static hash128 code_of(const job *j)
+{
+    int32_t blocks = param(j->in, "min_blocks", 0);
+
+    return hash_mix(ir_hash(j->in->module), hash_mem(&blocks, sizeof blocks));
+}
+
 static tw_status find_needs(job *j, target_needs *out)
 {
     ir_fn *fn = j->in->module->kernel;
@@ -207,6 +215,7 @@ static tw_status find_needs(job *j, target_needs *out)
     out->threads = fn->warps * NV_WARP;
     out->registers = res.registers;
     out->shared_bytes = shared_bytes(fn);
+    out->code = code_of(j);
     return TW_OK;
 }
 
