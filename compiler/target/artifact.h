@@ -80,6 +80,10 @@ typedef struct artifact {
     uint32_t code_bytes;      /* machine code, without tables */
 } artifact;
 
+/* What targets that make code start from: one object, and one step over the kernel's grid whose entry
+ * has the kernel's name, without slots. Shares data. Under guard_run. */
+artifact *artifact_of_code(arena *a, const ir_module *m, enum object_kind kind, const char *data,
+                           size_t size);
 /* Bytes in a, prefixed with a magic and a version. */
 void artifact_write(const artifact *art, arena *a, const uint8_t **bytes, size_t *size);
 /* Checks everything it reads (the bytes may be from a damaged file): TW_E_STORE on any doubt.

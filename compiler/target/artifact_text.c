@@ -1,3 +1,4 @@
+#include "compiler/base/check.h"
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/irtext.h"
 #include "compiler/target/artifact.h"
@@ -26,6 +27,24 @@ const char *artifact_launch_text(arena *a, const ir_module *m)
     sb_init(&text, a);
     ir_print(&text, shell, 0);
     return text.s;
+}
+
+artifact *artifact_of_code(arena *a, const ir_module *m, enum object_kind kind, const char *data,
+                           size_t size)
+{
+    artifact *art = ARENA_NEW(a, artifact);
+
+    ICHECK(size <= UINT32_MAX, "an object is small");
+    art->nobjects = 1;
+    art->object = ARENA_NEW(a, code_object);
+    *art->object = (code_object){kind, (uint32_t)size, (const uint8_t *)data};
+    art->nsteps = 1;
+    art->step = ARENA_NEW(a, recipe_step);
+    art->step->symbol = arena_strdup(a, m->kernel->name);
+    for (int d = 0; d < 3; d++)
+        art->step->grid_map[d] = (uint8_t)d;
+    art->launch_text = artifact_launch_text(a, m);
+    return art;
 }
 
 const char *artifact_assert_text(arena *a, const ir_op *op)

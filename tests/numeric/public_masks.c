@@ -101,16 +101,22 @@ static void alloc(subject *s)
         num_set_at(&s->bias, i, 0.0);
 }
 
-static void drop(subject *s)
+/* All that a row sees is what `visible` says, and `sees` of the same in C. */
+static void open_masked(subject *s, int spec, int64_t m, int64_t n, const char *visible,
+                        visible_fn sees)
+{
+    open_subject(s, spec, "f32", m, n, 16);
+    s->visible = visible;
+    s->sees = sees;
+    alloc(s);
+}
+
+static void close_subject(subject *s)
 {
     num_tensor *all[] = {&s->q, &s->key, &s->v, &s->bias, &s->o, &s->lse};
 
     for (int i = 0; i < 6; i++)
         num_free(all[i]);
-}
-
-static void close_subject(subject *s)
-{
     tw_kernel_destroy(s->k);
     num_close(&s->d);
 }
@@ -201,7 +207,6 @@ START_TEST(the_least_finite_bias)
         num_set_at(&s.bias, i, i % s.n < 128 ? (double)-FLT_MAX : 0.0);
     for (int i = 0; i < (_i ? 3 : 1); i++)
         compare(&s, config[i]);
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -225,7 +230,6 @@ START_TEST(a_large_bias_swallows_no_logit)
     launch(&s, NULL);
     near(&s, "o", 0, *num_at(&s.o, 3), 0.7310585786);
     near(&s, "lse", 0, *num_at(&s.lse, 0), 9984.0 + 1.3132616875);
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -243,13 +247,9 @@ START_TEST(a_bias_drops_no_mask)
     for (int at = 0; at < 2; at++) {
         subject s;
         num_random r = {5};
-        open_subject(&s, _i, "f32", length[at], length[at], 16);
-        s.visible = "col <= row";
-        s.sees = causal;
-        alloc(&s);
+        open_masked(&s, _i, length[at], length[at], "col <= row", causal);
         num_fill(&s.bias, &r, 2.0);
         compare(&s, "BLOCK_M=32,BLOCK_N=32");
-        drop(&s);
         close_subject(&s);
     }
 }
@@ -268,7 +268,6 @@ START_TEST(rows_of_a_bias_43_apart)
     alloc(&s);
     num_fill(&s.bias, &r, 1.0);
     compare(&s, NULL);
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -330,10 +329,7 @@ START_TEST(a_window_is_as_wide_as_it_says)
 {
     subject s;
 
-    open_subject(&s, _i, "f32", 40, 40, 16);
-    s.visible = "col <= row & row - col <= 2";
-    s.sees = window_2_0;
-    alloc(&s);
+    open_masked(&s, _i, 40, 40, "col <= row & row - col <= 2", window_2_0);
     set_all(&s.q, 0.0);
     for (int64_t i = 0; i < num_elements(&s.v); i++)
         num_set_at(&s.v, i, (double)(i / 16));
@@ -343,7 +339,6 @@ START_TEST(a_window_is_as_wide_as_it_says)
     s.visible = "col <= row & row - col <= 39";
     s.sees = causal;
     compare(&s, NULL);
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -360,13 +355,10 @@ START_TEST(a_window_over_unequal_lengths)
 {
     subject s;
 
-    open_subject(&s, _i, "f32", 129, 65, 16);
-    s.visible = "{ let at = row - 64; return col >= at - 32 & col <= at + 64; }";
-    s.sees = window_32_64;
-    alloc(&s);
+    open_masked(&s, _i, 129, 65, "{ let at = row - 64; return col >= at - 32 & col <= at + 64; }",
+                window_32_64);
     compare(&s, NULL);
     ck_assert(!isinf(*num_at(&s.lse, 0)) && !isinf(*num_at(&s.lse, 128)));
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -388,7 +380,6 @@ START_TEST(a_window_of_chunks)
     s.sees = chunks;
     alloc(&s);
     compare(&s, "BLOCK_M=16,BLOCK_N=32");
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -402,13 +393,9 @@ START_TEST(rows_that_see_nothing)
 {
     subject s;
 
-    open_subject(&s, _i, "f32", 8, 8, 16);
-    s.visible = "row < 4 & col < 4";
-    s.sees = corner;
-    alloc(&s);
+    open_masked(&s, _i, 8, 8, "row < 4 & col < 4", corner);
     compare(&s, NULL);
     ck_assert(isinf(*num_at(&s.lse, 7)) && *num_at(&s.o, 7 * 16) == 0.0f);
-    drop(&s);
     close_subject(&s);
 }
 END_TEST
@@ -424,10 +411,7 @@ START_TEST(hidden_nan_stays_hidden)
 {
     subject s;
 
-    open_subject(&s, _i, "f32", 2, 2, 16);
-    s.visible = "col < 1";
-    s.sees = first_key;
-    alloc(&s);
+    open_masked(&s, _i, 2, 2, "col < 1", first_key);
     for (int64_t i = 16; i < 32; i++) {
         num_set_at(&s.key, i, NAN);
         num_set_at(&s.v, i, NAN);
@@ -435,7 +419,6 @@ START_TEST(hidden_nan_stays_hidden)
     launch(&s, NULL);
     for (int64_t i = 0; i < 32; i++)
         ck_assert_mem_eq(num_at(&s.o, i), num_at(&s.v, i % 16), sizeof(float));
-    drop(&s);
     close_subject(&s);
 }
 END_TEST

@@ -11,6 +11,7 @@ enum { MAX_UNITS = 64, MAX_VALUES = 32 };
 
 arena schedule_memory;
 diag_list schedule_diags;
+const char *schedule_path;
 static intern names;
 static dsl_unit *units[MAX_UNITS];
 static int nunits;
@@ -21,6 +22,7 @@ void schedule_setup(void)
     intern_init(&names, &schedule_memory);
     diag_init(&schedule_diags, &schedule_memory);
     nunits = 0;
+    schedule_path = "sm_80";
 }
 
 void schedule_teardown(void)
@@ -97,7 +99,8 @@ static tw_status lower(void *arg)
                      TW_OK);
     const kernel_source *k = dsl_kernel(units[nunits++], 0);
     n = add_defaults(&k->sig, b, n);
-    tw_status st = k->lower(k, &schedule_memory, &names, b, n, "sm_80", &schedule_diags, &l->m);
+    tw_status st =
+        k->lower(k, &schedule_memory, &names, b, n, schedule_path, &schedule_diags, &l->m);
     if (st != TW_OK)
         return st;
     for (uint32_t i = 0; i < l->m->kernel->params.n; i++) {
@@ -164,11 +167,13 @@ int count_if(const ir_fn *fn, const ir_block *blk, op_test test)
 {
     int n = 0;
 
-    for IR_EACH_OP(op, blk) {
-        n += test(fn, op);
-        for (int i = 0; i < op->nregions; i++)
-            n += count_if(fn, op->regions[i], test);
-    }
+    for
+        IR_EACH_OP(op, blk)
+        {
+            n += test(fn, op);
+            for (int i = 0; i < op->nregions; i++)
+                n += count_if(fn, op->regions[i], test);
+        }
     return n;
 }
 
@@ -176,22 +181,26 @@ int count_ops(const ir_block *blk, enum ir_opcode code)
 {
     int n = 0;
 
-    for IR_EACH_OP(op, blk) {
-        n += op->code == code;
-        for (int i = 0; i < op->nregions; i++)
-            n += count_ops(op->regions[i], code);
-    }
+    for
+        IR_EACH_OP(op, blk)
+        {
+            n += op->code == code;
+            for (int i = 0; i < op->nregions; i++)
+                n += count_ops(op->regions[i], code);
+        }
     return n;
 }
 
 const ir_op *dot_loop(const ir_fn *fn, int n)
 {
-    for IR_EACH_OP(op, fn->body) {
-        bool multiplies = op->code == OP_FOR && count_ops(op->regions[0], OP_MMA) +
-                                                    count_ops(op->regions[0], OP_DOT);
-        if (multiplies && n-- == 0)
-            return op;
-    }
+    for
+        IR_EACH_OP(op, fn->body)
+        {
+            bool multiplies = op->code == OP_FOR &&
+                              count_ops(op->regions[0], OP_MMA) + count_ops(op->regions[0], OP_DOT);
+            if (multiplies && n-- == 0)
+                return op;
+        }
     ck_abort_msg("there is no such loop");
     return NULL;
 }

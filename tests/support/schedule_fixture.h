@@ -1,11 +1,13 @@
 #ifndef TW_TESTS_SCHEDULE_FIXTURE_H
 #define TW_TESTS_SCHEDULE_FIXTURE_H
-/* Kernel text to scheduled tile IR. Everything lives in memory that fixture_teardown releases. */
+/* Kernel text to tile IR, and to scheduled tile IR. Everything lives in memory that
+ * schedule_teardown releases. */
 #include "compiler/ir/ir.h"
 #include "compiler/schedule/schedule.h"
 
 extern arena schedule_memory;
 extern diag_list schedule_diags;
+extern const char *schedule_path; /* the code path that texts are for; schedule_setup: "sm_80" */
 
 void schedule_setup(void);
 void schedule_teardown(void);

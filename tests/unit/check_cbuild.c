@@ -1,78 +1,12 @@
 /* Kernels built from C: every operation can be built, every wrong call is told, none crashes. */
 #include "compiler/ir/ir.h"
+#include "tests/support/built_kernel.h"
 #include "tests/support/random_build.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static tw_context *cx;
-
-static void setup(void)
-{
-    ck_assert_int_eq(tw_context_create(NULL, &cx), TW_OK);
-}
-
-static void teardown(void)
-{
-    tw_context_destroy(cx);
-}
-
-/* ---- a kernel around a body ---- */
-
-static const int64_t blocks[] = {8, 16};
-static const tw_ir_tune tunes[] = {{"BLOCK", NULL, blocks, 2}};
-static const tw_ir_const consts[] = {
-    {"T", "float", "f32", NULL}, {"MODE", "mode", "up", "up down"}, {"FLAG", "bool", NULL, NULL}};
-static const tw_ir_param params[] = {{"x", TW_PARAM_TENSOR, TW_IN, "T", {"M", "N"}, false},
-                                     {"y", TW_PARAM_TENSOR, TW_OUT, "T", {"M", "N"}, false},
-                                     {"z", TW_PARAM_TENSOR, TW_INOUT, "i32", {"N"}, false},
-                                     {"s", TW_PARAM_SCALAR, TW_IN, "f32", {NULL}, true},
-                                     {"k", TW_PARAM_SCALAR, TW_IN, "i32", {NULL}, false}};
-
-typedef void (*build_fn)(tw_ir *b);
-typedef struct pair {
-    build_fn launch, body;
-} pair;
-
-static void plain_launch(tw_ir *b)
-{
-    tw_ir_default(b, "s", tw_ir_const_float(b, TW_IR_F32, 2.0));
-    tw_ir_grid(b, tw_ir_dim(b, "M"), 0, 0);
-}
-
-static void run_launch(void *user, tw_ir *b)
-{
-    const pair *p = user;
-
-    (p->launch ? p->launch : plain_launch)(b);
-}
-
-static void run_body(void *user, tw_ir *b)
-{
-    const pair *p = user;
-
-    if (p->body)
-        p->body(b);
-}
-
-static tw_ir_kernel whole(pair *p)
-{
-    tw_ir_kernel def = TW_IR_KERNEL_INIT;
-
-    def.name = "f";
-    def.params = params;
-    def.param_count = 5;
-    def.consts = consts;
-    def.const_count = 3;
-    def.tunes = tunes;
-    def.tune_count = 1;
-    def.user = p;
-    def.launch = run_launch;
-    def.body = run_body;
-    return def;
-}
 
 static tw_status compile(const tw_ir_kernel *def, char **text)
 {
@@ -81,7 +15,7 @@ static tw_status compile(const tw_ir_kernel *def, char **text)
     size_t n;
 
     *text = NULL;
-    ck_assert_msg(tw_ir_kernel_create(cx, def, &k) == TW_OK, "%s", tw_last_error()->text);
+    ck_assert_msg(tw_ir_kernel_create(built_cx, def, &k) == TW_OK, "%s", tw_last_error()->text);
     options.target = "interp";
     options.emit = "tir";
     options.set = "FLAG=true";
@@ -191,8 +125,8 @@ static void build_all(tw_ir *b)
 
 START_TEST(every_operation_can_be_built)
 {
-    pair p = {NULL, build_all};
-    tw_ir_kernel def = whole(&p);
+    built_pair p = {NULL, build_all};
+    tw_ir_kernel def = built_kernel(&p);
     char *text;
 
     ck_assert_msg(compile(&def, &text) == TW_OK, "%s", tw_last_error()->text);
@@ -417,7 +351,7 @@ static void launch_without_default(tw_ir *b)
 }
 static void launch_goes_on(tw_ir *b)
 {
-    plain_launch(b);
+    built_launch(b);
     i32(b, 1);
 }
 static void launch_two_defaults(tw_ir *b)
@@ -452,7 +386,7 @@ static void launch_float_grid(tw_ir *b)
 }
 
 static const struct wrong {
-    pair p;
+    built_pair p;
     tw_status st;
     const char *said;
 } wrong[] = {
@@ -510,8 +444,8 @@ static const struct wrong {
 START_TEST(a_wrong_call_is_told)
 {
     const struct wrong *w = &wrong[_i];
-    pair p = w->p;
-    tw_ir_kernel def = whole(&p);
+    built_pair p = w->p;
+    tw_ir_kernel def = built_kernel(&p);
     char *text;
 
     tw_status st = compile(&def, &text);
@@ -551,7 +485,7 @@ START_TEST(any_calls_end_in_a_status)
         size_t n = (size_t)rand() % sizeof bytes;
         for (size_t i = 0; i < n; i++)
             bytes[i] = (uint8_t)rand();
-        tw_status st = random_build(cx, bytes, n, NULL);
+        tw_status st = random_build(built_cx, bytes, n, NULL);
         good += st == TW_OK;
         ck_assert_msg(st == TW_OK || st == TW_E_SOURCE || st == TW_E_ARG || st == TW_E_LIMIT,
                       "seed %u, round %d: %s: %s", seed, round, tw_status_name(st),
@@ -567,7 +501,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("cbuild");
 
     tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, built_setup, built_teardown);
     tcase_add_test(t, every_operation_can_be_built);
     tcase_add_loop_test(t, a_wrong_call_is_told, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, calls_without_a_builder_do_nothing);

@@ -1,72 +1,17 @@
 /* What the planner of the CPU decides for kernels whose plan we know. */
 #include "compiler/base/guard.h"
-#include "compiler/base/mem.h"
 #include "compiler/ir/iredit.h"
-#include "compiler/passes/pipeline.h"
 #include "compiler/target/cpu/cpu_plan.h"
 #include "compiler/target/target.h"
-#include "dsl/dsl.h"
+#include "tests/support/schedule_fixture.h"
 #include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const cpu_isa wide = {.name = "test", .lanes = 16, .mr = 4, .nr = 4, .fma = true};
 
-static arena memory;
-static intern names;
-static diag_list diags;
-static dsl_unit *unit;
-
 static void setup(void)
 {
-    arena_init(&memory);
-    intern_init(&names, &memory);
-    diag_init(&diags, &memory);
-    unit = NULL;
-}
-
-static void teardown(void)
-{
-    dsl_unit_destroy(unit);
-    arena_release(&memory);
-    ck_assert_int_eq(mem_live(), 0);
-}
-
-static const char *read_kernel(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = arena_alloc(&memory, 1 << 16);
-
-    ck_assert_msg(f != NULL, "%s", path);
-    size_t n = fread(text, 1, (1 << 16) - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    return text;
-}
-
-/* After the passes, with unit inner strides. */
-static ir_module *lower(const char *text, const ir_binding *b, uint32_t n)
-{
-    ir_module *m;
-
-    ck_assert_int_eq(dsl_load("test", text, strlen(text), &diags, &unit), TW_OK);
-    const kernel_source *k = dsl_kernel(unit, 0);
-    ir_binding all[16];
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = b[i];
-    for (uint32_t i = 0; i < k->sig.nconsts; i++) { /* functions take their defaults */
-        const sig_const *c = &k->sig.cons[i];
-        if (c->kind == BIND_FN)
-            all[n++] = (ir_binding){c->name, BIND_FN, c->default_value};
-    }
-    ck_assert_int_eq(k->lower(k, &memory, &names, all, n, "cpu-avx512", &diags, &m), TW_OK);
-    for (uint32_t i = 0; i < m->kernel->params.n; i++) {
-        ir_param *p = &m->kernel->params.at[i];
-        p->unit_inner = p->kind == PARAM_TENSOR;
-    }
-    ck_assert_int_eq(pipeline_run(m, &diags, NULL), TW_OK);
-    return m;
+    schedule_setup();
+    schedule_path = "cpu-avx512";
 }
 
 static void under_guard(guard_fn fn)
@@ -149,15 +94,12 @@ static int copies(const cpu_block *b)
 static cpu_plan *attention_plan(enum dtype type, const cpu_isa *isa, int block_m, int block_n,
                                 int d, bool causal)
 {
-    ir_binding b[] = {{"T", BIND_DTYPE, type},
-                      {"D", BIND_INT, d},
-                      {"DV", BIND_INT, d},
-                      {"CAUSAL", BIND_BOOL, causal},
-                      {"BLOCK_M", BIND_INT, block_m},
-                      {"BLOCK_N", BIND_INT, block_n}};
-    ir_module *m = lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
+    const char *values =
+        arena_printf(&schedule_memory, "T=%s,D=%d,DV=%d,CAUSAL=%s,BLOCK_M=%d,BLOCK_N=%d",
+                     dtype_name(type), d, d, causal ? "true" : "false", block_m, block_n);
+    ir_module *m = schedule_lower("kernels/attention_fwd.tw", values, 0);
 
-    return cpu_plan_new(&memory, m->kernel, isa);
+    return cpu_plan_new(&schedule_memory, m->kernel, isa);
 }
 
 static tw_status plan_attention(void *arg)
@@ -222,12 +164,8 @@ END_TEST
 
 static tw_status plan_product(void *arg)
 {
-    ir_binding b[] = {{"T", BIND_DTYPE, DT_F32},
-                      {"BLOCK_M", BIND_INT, 64},
-                      {"BLOCK_N", BIND_INT, 64},
-                      {"BLOCK_K", BIND_INT, 32}};
-    ir_module *m = lower(read_kernel("kernels/matmul.tw"), b, 4);
-    const cpu_plan *p = cpu_plan_new(&memory, m->kernel, &wide);
+    ir_module *m = schedule_lower("kernels/matmul.tw", "T=f32,BLOCK_M=64,BLOCK_N=64,BLOCK_K=32", 0);
+    const cpu_plan *p = cpu_plan_new(&schedule_memory, m->kernel, &wide);
 
     (void)arg;
     ck_assert_int_eq(count_nests(p, p->body, is_column_dot), 1);
@@ -252,8 +190,8 @@ static tw_status plan_swap(void *arg)
                                "    for i in range(0, n) { let c = a; a = b; b = c; }\n"
                                "    store(z[0 :+ 64], a - b);\n"
                                "}\n";
-    ir_module *m = lower(text, NULL, 0);
-    const cpu_plan *p = cpu_plan_new(&memory, m->kernel, &wide);
+    ir_module *m = schedule_lower_text(text, "", 0);
+    const cpu_plan *p = cpu_plan_new(&schedule_memory, m->kernel, &wide);
 
     (void)arg;
     /* both are read before either is written */
@@ -273,7 +211,7 @@ static const char *shared_text(int n)
 {
     strbuf b;
 
-    sb_init(&b, &memory);
+    sb_init(&b, &schedule_memory);
     sb_str(&b, "kernel k(x: f32[N], out z: f32[N])\ngrid (1)\n{\n    var a = load(x[0 :+ 64]);\n");
     for (int i = 0; i < n; i++)
         sb_str(&b, "    a = a + a * 0.5 - abs(a);\n");
@@ -283,13 +221,13 @@ static const char *shared_text(int n)
 
 static tw_status plan_shared(void *arg)
 {
-    ir_module *m = lower(shared_text(400), NULL, 0);
-    target_input in = {.module = m, .diags = &diags};
+    ir_module *m = schedule_lower_text(shared_text(400), "", 0);
+    target_input in = {.module = m, .diags = &schedule_diags};
     const target *t = target_find("cpu");
     artifact *art;
 
     (void)arg;
-    ck_assert_int_eq(t->compile(t, &in, &memory, &art), TW_OK);
+    ck_assert_int_eq(t->compile(t, &in, &schedule_memory, &art), TW_OK);
     ck_assert_uint_lt(art->code_bytes, 400 * 400);
     return TW_OK;
 }
@@ -307,7 +245,7 @@ static tw_status plan_too_large(void *arg)
     artifact *art;
 
     (void)arg;
-    sb_init(&b, &memory);
+    sb_init(&b, &schedule_memory);
     sb_str(&b, "kernel k(x: f32[N, M], out z: f32[N, M])\ngrid (1)\n{\n");
     for (int i = 0; i < 80; i++)
         sb_fmt(&b, "    let t%d = exp2(load(x[%d :+ 1024, 0 :+ 1024]));\n", i, i);
@@ -316,12 +254,12 @@ static tw_status plan_too_large(void *arg)
     for (int i = 0; i < 80; i++)
         sb_fmt(&b, "    store(z[%d :+ 1024, 1 :+ 1024], t%d);\n", i, i);
     sb_str(&b, "}\n");
-    ir_module *m = lower(b.s, NULL, 0);
-    target_input in = {.module = m, .diags = &diags};
+    ir_module *m = schedule_lower_text(b.s, "", 0);
+    target_input in = {.module = m, .diags = &schedule_diags};
     const target *t = target_find("cpu");
-    ck_assert_int_eq(t->compile(t, &in, &memory, &art), TW_E_LIMIT);
-    ck_assert_uint_eq(diags.errors, 1);
-    ck_assert_int_eq(diags.all.at[0]->id, DIAG_LIMIT);
+    ck_assert_int_eq(t->compile(t, &in, &schedule_memory, &art), TW_E_LIMIT);
+    ck_assert_uint_eq(schedule_diags.errors, 1);
+    ck_assert_int_eq(schedule_diags.all.at[0]->id, DIAG_LIMIT);
     return TW_OK;
 }
 
@@ -336,7 +274,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("plans of the CPU");
     TCase *t = tcase_create("plans");
 
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, setup, schedule_teardown);
     tcase_add_test(t, attention_has_queries_in_its_lanes);
     tcase_add_test(t, bf16_is_multiplied_in_pairs);
     tcase_add_test(t, a_product_has_columns_in_its_lanes);

@@ -1,12 +1,10 @@
 /* Dots in tiles: their numbers with emulated tiles, on any machine, against the interpreter; and
  * what LLVM makes of the real ones. */
 #include "compiler/base/guard.h"
-#include "compiler/base/mem.h"
-#include "compiler/passes/pipeline.h"
 #include "compiler/target/cpu/cpu_isa.h"
 #include "compiler/target/target.h"
-#include "dsl/dsl.h"
 #include "tests/support/cpu_rig.h"
+#include "tests/support/schedule_fixture.h"
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,61 +12,10 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-static arena memory;
-static intern names;
-static diag_list diags;
-static dsl_unit *unit;
-
 static void setup(void)
 {
-    arena_init(&memory);
-    intern_init(&names, &memory);
-    diag_init(&diags, &memory);
-    unit = NULL;
-}
-
-static void teardown(void)
-{
-    dsl_unit_destroy(unit);
-    arena_release(&memory);
-    ck_assert_int_eq(mem_live(), 0);
-}
-
-static const char *read_kernel(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = arena_alloc(&memory, 1 << 16);
-
-    ck_assert_msg(f != NULL, "%s", path);
-    size_t n = fread(text, 1, (1 << 16) - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    return text;
-}
-
-static ir_module *lower(const char *text, const ir_binding *b, uint32_t n)
-{
-    ir_module *m;
-
-    dsl_unit_destroy(unit);
-    unit = NULL;
-    ck_assert_int_eq(dsl_load("test", text, strlen(text), &diags, &unit), TW_OK);
-    const kernel_source *k = dsl_kernel(unit, 0);
-    ir_binding all[16];
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = b[i];
-    for (uint32_t i = 0; i < k->sig.nconsts; i++) { /* functions take their defaults */
-        const sig_const *c = &k->sig.cons[i];
-        if (c->kind == BIND_FN)
-            all[n++] = (ir_binding){c->name, BIND_FN, c->default_value};
-    }
-    ck_assert_int_eq(k->lower(k, &memory, &names, all, n, "cpu-amx", &diags, &m), TW_OK);
-    for (uint32_t i = 0; i < m->kernel->params.n; i++) {
-        ir_param *p = &m->kernel->params.at[i];
-        p->unit_inner = p->kind == PARAM_TENSOR;
-    }
-    ck_assert_int_eq(pipeline_run(m, &diags, NULL), TW_OK);
-    return m;
+    schedule_setup();
+    schedule_path = "cpu-amx";
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -222,7 +169,8 @@ static double run(const ir_module *m, const extent *e, const int64_t grid[3], bo
     random_state = 11;
     make_args(&p, e, whole);
     interp_launch l = {.arg = p.want, .grid = {grid[0], grid[1], grid[2]}};
-    ck_assert_int_eq(interp_run(interp_prepare(&memory, m), &l, 0, INT64_MAX, &fault), TW_OK);
+    ck_assert_int_eq(interp_run(interp_prepare(&schedule_memory, m), &l, 0, INT64_MAX, &fault),
+                     TW_OK);
     tw_status st = cpu_rig_run(m, emulation(), p.got, grid, &failed);
     ck_assert_msg(st == TW_OK && failed == 0, "%s: %s", tw_status_name(st), tw_last_error()->text);
     return worst(&p);
@@ -242,11 +190,11 @@ enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 static ir_module *lower_attention(const attention *k)
 {
-    ir_binding b[] = {{"T", BIND_DTYPE, DT_BF16},        {"D", BIND_INT, k->d},
-                      {"DV", BIND_INT, k->dv},           {"CAUSAL", BIND_BOOL, k->causal},
-                      {"BLOCK_M", BIND_INT, k->block_m}, {"BLOCK_N", BIND_INT, k->block_n}};
+    const char *values =
+        arena_printf(&schedule_memory, "T=bf16,D=%d,DV=%d,CAUSAL=%s,BLOCK_M=%d,BLOCK_N=%d", k->d,
+                     k->dv, k->causal ? "true" : "false", k->block_m, k->block_n);
 
-    return lower(read_kernel("kernels/attention_fwd.tw"), b, 6);
+    return schedule_lower("kernels/attention_fwd.tw", values, 0);
 }
 
 static tw_status run_attention(void *arg)
@@ -297,10 +245,11 @@ enum { PRODUCTS = sizeof products / sizeof *products };
 static tw_status run_product(void *arg)
 {
     const sizes *k = arg;
-    ir_binding b[] = {
-        {"TM", BIND_INT, k->tile_m}, {"TK", BIND_INT, k->tile_k}, {"TN", BIND_INT, k->tile_n}};
+    const char *values =
+        arena_printf(&schedule_memory, "TM=%d,TK=%d,TN=%d", k->tile_m, k->tile_k, k->tile_n);
     extent e[] = {{"M", k->m}, {"K", k->k}, {"N", k->n}};
-    double error = run(lower(several, b, 3), e, (const int64_t[]){1, 1, 1}, true);
+    double error =
+        run(schedule_lower_text(several, values, 0), e, (const int64_t[]){1, 1, 1}, true);
 
     ck_assert_msg(error == 0.0, "%d x %d x %d: %g", k->m, k->k, k->n, error);
     return TW_OK;
@@ -380,14 +329,14 @@ static tw_status compile_attention(void *arg)
 {
     const attention *k = arg;
     const target *t = target_find("cpu-amx");
-    target_input in = {.module = lower_attention(k), .diags = &diags};
+    target_input in = {.module = lower_attention(k), .diags = &schedule_diags};
     const char *ll, *code;
     size_t size;
 
     ck_assert_ptr_nonnull(t);
-    ck_assert_int_eq(t->emit(t, &in, "ll", &memory, &ll, &size), TW_OK);
+    ck_assert_int_eq(t->emit(t, &in, "ll", &schedule_memory, &ll, &size), TW_OK);
     in.module = lower_attention(k);
-    tw_status st = t->emit(t, &in, "asm", &memory, &code, &size);
+    tw_status st = t->emit(t, &in, "asm", &schedule_memory, &code, &size);
     ck_assert_msg(st == TW_OK, "D %d, %d, blocks of %d x %d: %s", k->d, k->dv, k->block_m,
                   k->block_n, tw_last_error()->text);
     ck_assert_int_gt(calls(ll, "llvm.x86.tdpbf16ps.internal"), 0);
@@ -435,7 +384,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("tiles");
 
 #if defined(__x86_64__)
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, setup, schedule_teardown);
     tcase_set_timeout(t, 120);
     int emulated = emulation() ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);

@@ -1,51 +1,8 @@
-/* Descriptions of kernels that are built from C: what is wrong with one is told when it is given. */
-#include "tilewright_ir.h"
+/* Descriptions of kernels that are built from C: what is wrong with one is told when it is given.
+ */
+#include "tests/support/built_kernel.h"
 #include <check.h>
 #include <string.h>
-
-static tw_context *cx;
-
-static void setup(void)
-{
-    ck_assert_int_eq(tw_context_create(NULL, &cx), TW_OK);
-}
-
-static void teardown(void)
-{
-    tw_context_destroy(cx);
-}
-
-static const int64_t blocks[] = {8, 16};
-static const tw_ir_tune tunes[] = {{"BLOCK", NULL, blocks, 2}};
-static const tw_ir_const consts[] = {{"T", "float", "f32", NULL}, {"FLAG", "bool", NULL, NULL}};
-static const tw_ir_param params[] = {{"x", TW_PARAM_TENSOR, TW_IN, "T", {"M", "N"}, false}};
-
-static void launch(void *user, tw_ir *b)
-{
-    (void)user;
-    tw_ir_grid(b, tw_ir_dim(b, "M"), 0, 0);
-}
-
-static void body(void *user, tw_ir *b)
-{
-    (void)user, (void)b;
-}
-
-static tw_ir_kernel whole(void)
-{
-    tw_ir_kernel def = TW_IR_KERNEL_INIT;
-
-    def.name = "f";
-    def.params = params;
-    def.param_count = 1;
-    def.consts = consts;
-    def.const_count = 2;
-    def.tunes = tunes;
-    def.tune_count = 1;
-    def.launch = launch;
-    def.body = body;
-    return def;
-}
 
 /* ---- descriptions ---- */
 
@@ -196,14 +153,15 @@ static void on_destroy(void *user)
 
 START_TEST(a_wrong_description_is_told)
 {
-    tw_ir_kernel def = whole();
+    built_pair p = {0};
+    tw_ir_kernel def = built_kernel(&p);
     tw_kernel *k = NULL;
 
     param_row[0] = (tw_ir_param){"x", TW_PARAM_TENSOR, TW_IN, "T", {"M"}, false};
     param_row[1] = (tw_ir_param){"s", TW_PARAM_SCALAR, TW_IN, "f32", {NULL}, true};
     param_row[2] = (tw_ir_param){"u", TW_PARAM_SCALAR, TW_IN, "f32", {NULL}, true};
     const_row[0] = (tw_ir_const){"T", "float", "f32", NULL};
-    tune_row[0] = tunes[0];
+    tune_row[0] = def.tunes[0];
     def.params = param_row;
     def.param_count = 2;
     def.consts = const_row;
@@ -211,12 +169,12 @@ START_TEST(a_wrong_description_is_told)
     def.tunes = tune_row;
     def.destroy = on_destroy;
     destroyed = 0;
-    ck_assert_int_eq(tw_ir_kernel_create(cx, &def, &k), TW_OK);
+    ck_assert_int_eq(tw_ir_kernel_create(built_cx, &def, &k), TW_OK);
     tw_kernel_destroy(k);
     ck_assert_int_eq(destroyed, 1);
     k = NULL;
     bad_defs[_i].spoil(&def);
-    tw_status st = tw_ir_kernel_create(cx, &def, &k);
+    tw_status st = tw_ir_kernel_create(built_cx, &def, &k);
     ck_assert_msg(st == bad_defs[_i].st && strstr(tw_last_error()->text, bad_defs[_i].said),
                   "%s: %s\nexpected: %s", tw_status_name(st), tw_last_error()->text,
                   bad_defs[_i].said);
@@ -242,14 +200,15 @@ static const char *refuse_wrongly(void *user, tw_ir *b)
 
 START_TEST(a_configuration_may_be_refused)
 {
-    tw_ir_kernel def = whole();
+    built_pair p = {0};
+    tw_ir_kernel def = built_kernel(&p);
     tw_compile_options options = TW_COMPILE_OPTIONS_INIT;
     tw_kernel *k;
     char *text;
     size_t n;
 
     def.refuse = refuse_large;
-    ck_assert_int_eq(tw_ir_kernel_create(cx, &def, &k), TW_OK);
+    ck_assert_int_eq(tw_ir_kernel_create(built_cx, &def, &k), TW_OK);
     options.target = "interp";
     options.emit = "tir";
     options.set = "FLAG=true,BLOCK=16";
@@ -260,7 +219,7 @@ START_TEST(a_configuration_may_be_refused)
     tw_free(text);
     tw_kernel_destroy(k);
     def.refuse = refuse_wrongly;
-    ck_assert_int_eq(tw_ir_kernel_create(cx, &def, &k), TW_OK);
+    ck_assert_int_eq(tw_ir_kernel_create(built_cx, &def, &k), TW_OK);
     ck_assert_int_eq(tw_kernel_compile(k, &options, &text, &n), TW_E_ARG);
     ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "its refuse function"));
     tw_kernel_destroy(k);
@@ -272,7 +231,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("csource");
     TCase *t = tcase_create("csource");
 
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, built_setup, built_teardown);
     tcase_add_loop_test(t, a_wrong_description_is_told, 0,
                         (int)(sizeof bad_defs / sizeof *bad_defs));
     tcase_add_test(t, a_configuration_may_be_refused);

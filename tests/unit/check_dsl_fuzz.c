@@ -153,78 +153,25 @@ static void splice(uint32_t lo, uint32_t hi, const char *with, uint32_t n)
     memcpy(mutant + lo, with, n);
 }
 
+/* What may stand where a token was, a space behind each but the last. */
+static const char words[] =
+    "0 1 -1 64 1.5 true inf nan None : :+ ( ) [ ] { } ; , ? let var fn for while if else "
+    "return const kernel range i1 i32 i64 f32 f16 f64 load store dot where trans cast "
+    "max sum arange zeros full && < == / % << 2147483648 9223372036854775807 \" /* // "
+    "\x80 1000000 broadcast exp2 assert static_assert ! ~ = += program_id";
+
+static const char *any_word(uint32_t *n)
+{
+    const char *w = words + pick(sizeof words - 1);
+
+    while (w > words && w[-1] != ' ')
+        w--;
+    *n = (uint32_t)strcspn(w, " ");
+    return w;
+}
+
 static void mutate_token(const char *donor)
 {
-    static const char *const word[] = {"0",
-                                       "1",
-                                       "-1",
-                                       "64",
-                                       "1.5",
-                                       "true",
-                                       "inf",
-                                       "nan",
-                                       "None",
-                                       ":",
-                                       ":+",
-                                       "(",
-                                       ")",
-                                       "[",
-                                       "]",
-                                       "{",
-                                       "}",
-                                       ";",
-                                       ",",
-                                       "?",
-                                       "let",
-                                       "var",
-                                       "fn",
-                                       "for",
-                                       "while",
-                                       "if",
-                                       "else",
-                                       "return",
-                                       "const",
-                                       "kernel",
-                                       "range",
-                                       "i1",
-                                       "i32",
-                                       "i64",
-                                       "f32",
-                                       "f16",
-                                       "f64",
-                                       "load",
-                                       "store",
-                                       "dot",
-                                       "where",
-                                       "trans",
-                                       "cast",
-                                       "max",
-                                       "sum",
-                                       "arange",
-                                       "zeros",
-                                       "full",
-                                       "&&",
-                                       "<",
-                                       "==",
-                                       "/",
-                                       "%",
-                                       "<<",
-                                       "2147483648",
-                                       "9223372036854775807",
-                                       "\"",
-                                       "/*",
-                                       "//",
-                                       "\x80",
-                                       "1000000",
-                                       "broadcast",
-                                       "exp2",
-                                       "assert",
-                                       "static_assert",
-                                       "!",
-                                       "~",
-                                       "=",
-                                       "+=",
-                                       "program_id"};
     uint32_t len = (uint32_t)strlen(mutant), lo, hi, from, to;
 
     if (!len)
@@ -242,8 +189,8 @@ static void mutate_token(const char *donor)
         splice(lo, hi, donor + from, to - from);
         return;
     case 3: {
-        const char *w = word[pick(sizeof word / sizeof *word)];
-        splice(lo, pick(2) ? hi : lo, w, (uint32_t)strlen(w));
+        const char *w = any_word(&from);
+        splice(lo, pick(2) ? hi : lo, w, from);
         return;
     }
     default:

@@ -27,7 +27,7 @@ LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
     ll_math m = {.cx = e->cx, .fma = e->isa->fma};
 
     if (ll_scalar_of(LLVMTypeOf(x)) == e->cx->f64)
-        return ll_math64_op(&m, code, x);
+        return ll_math_op(&m, code, x);
     if (e->isa->avx512) {
         m.fraction = avx512_fraction;
         m.scale = avx512_scale;

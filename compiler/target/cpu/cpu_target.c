@@ -82,50 +82,22 @@ static uint32_t machine_code_bytes(const char *object, size_t size)
     return (uint32_t)sum;
 }
 
-static recipe_step *make_step(const job *j)
-{
-    recipe_step *s = ARENA_NEW(j->a, recipe_step);
-    const ir_binding *order = binding_find(j->in->config, j->in->nconfig, "order");
-
-    s->symbol = arena_strdup(j->a, j->in->module->kernel->name);
-    s->nslots = j->e.slots.n;
-    s->slot = j->e.slots.at;
-    for (int d = 0; d < 3; d++)
-        s->grid_map[d] = (uint8_t)d;
-    s->reversed = order && order->value == 1;
-    s->scratch_bytes = j->e.plan->scratch_bytes;
-    return s;
-}
-
-static const char **assert_texts(const job *j)
-{
-    const char **text = ARENA_ARRAY(j->a, const char *, j->e.asserts.n + 1);
-
-    for (uint32_t i = 0; i < j->e.asserts.n; i++)
-        text[i] = arena_strdup(j->a, j->e.asserts.at[i]);
-    return text;
-}
-
 static tw_status cpu_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
     job j = {.isa = isa_of(t), .in = in, .what = LLVM_OUTPUT_OBJECT, .a = a};
+    const ir_binding *order = binding_find(in->config, in->nconfig, "order");
     int ops = ir_op_count(in->module->kernel);
 
     TRY(run_job(&j));
-    ICHECK(j.size <= UINT32_MAX, "an object is small");
-    artifact *art = ARENA_NEW(a, artifact);
-    art->object = ARENA_NEW(a, code_object);
-    art->object->kind = OBJECT_ELF;
-    art->object->bytes = (const uint8_t *)j.data;
-    art->object->size = (uint32_t)j.size;
-    art->nobjects = 1;
-    art->step = make_step(&j);
-    art->nsteps = 1;
-    art->assert_text = assert_texts(&j);
+    artifact *art = artifact_of_code(a, in->module, OBJECT_ELF, j.data, j.size);
+    art->step->nslots = j.e.slots.n;
+    art->step->slot = j.e.slots.at;
+    art->step->reversed = order && order->value == 1;
+    art->step->scratch_bytes = j.e.plan->scratch_bytes;
     art->nasserts = j.e.asserts.n;
+    art->assert_text = j.e.asserts.at;
     art->nprints = j.e.prints.n;
     art->print = j.e.prints.at;
-    art->launch_text = artifact_launch_text(a, in->module);
     art->ir_ops = ops;
     art->code_bytes = machine_code_bytes(j.data, j.size);
     *out = art;
@@ -235,72 +207,26 @@ enum {
 };
 
 /* mr, nr: measured in docs/CPU.md */
-static const cpu_isa avx512 = {.name = "x86-64-v4",
-                               .cpu = "x86-64",
-                               .sets = V4,
-                               .tune = "x86-64-v4",
-                               .lanes = 16,
-                               .mr = 4,
-                               .nr = 4,
-                               .avx512 = true,
-                               .fma = true,
-                               .f16c = true};
-static const cpu_isa avx512_bf16 = {.name = "x86-64-v4+avx512bf16",
-                                    .cpu = "x86-64",
-                                    .sets = V4 | CPU_SET_BF16,
-                                    .tune = "x86-64-v4",
-                                    .lanes = 16,
-                                    .mr = 4,
-                                    .nr = 4,
-                                    .avx512 = true,
-                                    .fma = true,
-                                    .f16c = true,
-                                    .bf16_pairs = true,
+#define OF_AVX512                                                                                  \
+    .cpu = "x86-64", .tune = "x86-64-v4", .lanes = 16, .mr = 4, .nr = 4, .avx512 = true,           \
+    .fma = true, .f16c = true
+#define OF_AVX2 .cpu = "x86-64", .sets = V3, .tune = "x86-64-v3", .fma = true, .f16c = true
+
+static const cpu_isa avx512 = {OF_AVX512, .name = "x86-64-v4", .sets = V4};
+static const cpu_isa avx512_bf16 = {OF_AVX512, .name = "x86-64-v4+avx512bf16",
+                                    .sets = V4 | CPU_SET_BF16, .bf16_pairs = true,
                                     .bf16_round = true};
 /* vdpbf16ps has half the rate of fma where there is AMX: what is no dot of tiles is converted. */
-static const cpu_isa amx = {.name = "x86-64-v4+avx512bf16+amx-bf16",
-                            .cpu = "x86-64",
-                            .sets = V4 | CPU_SET_BF16 | CPU_SET_TILES,
-                            .tune = "x86-64-v4",
-                            .lanes = 16,
-                            .mr = 4,
-                            .nr = 4,
-                            .avx512 = true,
-                            .fma = true,
-                            .f16c = true,
-                            .bf16_round = true,
+static const cpu_isa amx = {OF_AVX512, .name = "x86-64-v4+avx512bf16+amx-bf16",
+                            .sets = V4 | CPU_SET_BF16 | CPU_SET_TILES, .bf16_round = true,
                             .tiles = CPU_TILES_AMX};
 /* For tests: the code of amx around AVX-512 or AVX2. */
-static const cpu_isa emulated = {.name = "x86-64-v4, tiles emulated",
-                                 .cpu = "x86-64",
-                                 .sets = V4,
-                                 .tune = "x86-64-v4",
-                                 .lanes = 16,
-                                 .mr = 4,
-                                 .nr = 4,
-                                 .avx512 = true,
-                                 .fma = true,
-                                 .f16c = true,
+static const cpu_isa emulated = {OF_AVX512, .name = "x86-64-v4, tiles emulated", .sets = V4,
                                  .tiles = CPU_TILES_EMULATED};
-static const cpu_isa emulated_avx2 = {.name = "x86-64-v3, tiles emulated",
-                                      .cpu = "x86-64",
-                                      .sets = V3,
-                                      .tune = "x86-64-v3",
-                                      .lanes = 16,
-                                      .mr = 2,
-                                      .nr = 2,
-                                      .fma = true,
-                                      .f16c = true,
-                                      .tiles = CPU_TILES_EMULATED};
-static const cpu_isa avx2 = {.name = "x86-64-v3",
-                             .cpu = "x86-64",
-                             .sets = V3,
-                             .tune = "x86-64-v3",
-                             .lanes = 8,
-                             .mr = 6,
-                             .nr = 2,
-                             .fma = true,
-                             .f16c = true};
+static const cpu_isa emulated_avx2 = {OF_AVX2,     .name = "x86-64-v3, tiles emulated",
+                                      .lanes = 16, .mr = 2,
+                                      .nr = 2,     .tiles = CPU_TILES_EMULATED};
+static const cpu_isa avx2 = {OF_AVX2, .name = "x86-64-v3", .lanes = 8, .mr = 6, .nr = 2};
 static const cpu_isa generic = {.name = "x86-64-v2",
                                 .cpu = "x86-64",
                                 .sets = V2,

@@ -2,57 +2,10 @@
  *
  * Coefficients: minimax in relative error, computed with a Remez exchange in double and rounded.
  * Accuracy over all of f32 (tests/unit/check_cpu_math.c holds them to it): docs/CPU.md. */
-#include "compiler/target/llvm/llvm_math.h"
 #include "compiler/base/check.h"
 #include "compiler/ir/ireval.h"
+#include "compiler/target/llvm/llvm_float.h"
 #include <math.h>
-
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-
-static LLVMValueRef number(LLVMValueRef like, double v)
-{
-    return ll_float(LLVMTypeOf(like), v);
-}
-
-static LLVMValueRef add(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFAdd(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef sub(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFSub(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef mul(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFMul(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef fma_or_not(const ll_math *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
-{
-    return e->fma ? ll_fma(e->cx, x, y, z) : add(e, mul(e, x, y), z);
-}
-
-/* c[0] + c[1] x + ... */
-static LLVMValueRef polynomial(const ll_math *e, LLVMValueRef x, const double *c, int n)
-{
-    LLVMValueRef p = number(x, c[n - 1]);
-
-    for (int i = n - 2; i >= 0; i--)
-        p = fma_or_not(e, p, x, number(x, c[i]));
-    return p;
-}
-
-/* A NaN stays one. */
-static LLVMValueRef clamp(const ll_math *e, LLVMValueRef x, double lo, double hi)
-{
-    LLVMValueRef c = LLVMBuildFCmp(e->cx->b, LLVMRealOLT, x, number(x, lo), "");
-
-    x = ll_select(e->cx, c, number(x, lo), x);
-    c = LLVMBuildFCmp(e->cx->b, LLVMRealOGT, x, number(x, hi), "");
-    return ll_select(e->cx, c, number(x, hi), x);
-}
 
 /* 2^n for integers n in [-126, 127] */
 static LLVMValueRef power_of_two(const ll_math *e, LLVMValueRef n)
@@ -76,7 +29,7 @@ static LLVMValueRef scale(const ll_math *e, LLVMValueRef p, LLVMValueRef n)
     k = LLVMBuildFreeze(e->cx->b, k, ""); /* of a NaN: p is one too */
     LLVMValueRef half = LLVMBuildAShr(e->cx->b, k, ll_int(type, 1), "");
     LLVMValueRef rest = LLVMBuildSub(e->cx->b, k, half, "");
-    return mul(e, mul(e, p, power_of_two(e, half)), power_of_two(e, rest));
+    return flt_mul(e, flt_mul(e, p, power_of_two(e, half)), power_of_two(e, rest));
 }
 
 /* x - floor(x) in [0, 1], then 2^that, then times 2^floor(x). */
@@ -86,10 +39,10 @@ static LLVMValueRef exp2_f32(const ll_math *e, LLVMValueRef x)
                                0.00967545155, 0.0012467847, 0.000216129149};
 
     if (e->fraction)
-        return scale(e, polynomial(e, e->fraction(e->cx, x), c, COUNT(c)), x);
-    x = clamp(e, x, -151.0, 129.0);
+        return scale(e, flt_polynomial(e, e->fraction(e->cx, x), c, FLT_COUNT(c)), x);
+    x = flt_clamp(e, x, -151.0, 129.0);
     LLVMValueRef n = ll_unary(e->cx, "llvm.floor", x);
-    return scale(e, polynomial(e, sub(e, x, n), c, COUNT(c)), n);
+    return scale(e, flt_polynomial(e, flt_sub(e, x, n), c, FLT_COUNT(c)), n);
 }
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first times n exact. */
@@ -98,12 +51,12 @@ static LLVMValueRef exp_f32(const ll_math *e, LLVMValueRef x)
     static const double c[] = {1.0,          1.0,           0.5,           0.166666657,
                                0.0416662917, 0.00833349861, 0.00139448687, 0.000197901347};
 
-    x = clamp(e, x, -105.0, 89.0);
-    LLVMValueRef n = mul(e, x, number(x, 1.44269504088896341));
-    n = ll_unary(e->cx, "llvm.floor", add(e, n, number(x, 0.5)));
-    LLVMValueRef r = sub(e, x, mul(e, n, number(x, 0x1.62ep-1)));
-    r = sub(e, r, mul(e, n, number(x, 0x1.0bfbe8e7bcd5ep-15)));
-    return scale(e, polynomial(e, r, c, COUNT(c)), n);
+    x = flt_clamp(e, x, -105.0, 89.0);
+    LLVMValueRef n = flt_mul(e, x, flt_number(x, 1.44269504088896341));
+    n = ll_unary(e->cx, "llvm.floor", flt_add(e, n, flt_number(x, 0.5)));
+    LLVMValueRef r = flt_sub(e, x, flt_mul(e, n, flt_number(x, 0x1.62ep-1)));
+    r = flt_sub(e, r, flt_mul(e, n, flt_number(x, 0x1.0bfbe8e7bcd5ep-15)));
+    return scale(e, flt_polynomial(e, r, c, FLT_COUNT(c)), n);
 }
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
@@ -115,8 +68,8 @@ static LLVMValueRef split(const ll_math *e, LLVMValueRef x, LLVMValueRef *k)
     LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(x)));
     const int64_t sqrt_half = 0x3f3504f3;
 
-    LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, x, number(x, 0x1p-126), "");
-    x = ll_select(e->cx, tiny, mul(e, x, number(x, 0x1p23)), x);
+    LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, x, flt_number(x, 0x1p-126), "");
+    x = ll_select(e->cx, tiny, flt_mul(e, x, flt_number(x, 0x1p23)), x);
     LLVMValueRef u = LLVMBuildBitCast(b, x, type, "");
     u = LLVMBuildSub(b, u, ll_int(type, sqrt_half), "");
     LLVMValueRef n = LLVMBuildAShr(b, u, ll_int(type, 23), "");
@@ -124,7 +77,7 @@ static LLVMValueRef split(const ll_math *e, LLVMValueRef x, LLVMValueRef *k)
     u = LLVMBuildAdd(b, u, ll_int(type, sqrt_half), "");
     n = LLVMBuildSub(b, n, ll_select(e->cx, tiny, ll_int(type, 23), ll_int(type, 0)), "");
     *k = LLVMBuildSIToFP(b, n, LLVMTypeOf(x), "");
-    return sub(e, LLVMBuildBitCast(b, u, LLVMTypeOf(x), ""), number(x, 1.0));
+    return flt_sub(e, LLVMBuildBitCast(b, u, LLVMTypeOf(x), ""), flt_number(x, 1.0));
 }
 
 /* ln(1 + r) - r */
@@ -133,7 +86,7 @@ static LLVMValueRef log_tail(const ll_math *e, LLVMValueRef r)
     static const double c[] = {-0.5,        0.333333313,  -0.250008196, 0.200012267,  -0.166233569,
                                0.142017573, -0.131601825, 0.12761578,   -0.0763449967};
 
-    return mul(e, mul(e, r, r), polynomial(e, r, c, COUNT(c)));
+    return flt_mul(e, flt_mul(e, r, r), flt_polynomial(e, r, c, FLT_COUNT(c)));
 }
 
 /* Without fma, where the corrections below would not be exact: in double. */
@@ -143,33 +96,33 @@ static LLVMValueRef log_in_double(const ll_math *e, LLVMValueRef r, LLVMValueRef
 
     r = LLVMBuildFPExt(e->cx->b, r, wide, "");
     k = LLVMBuildFPExt(e->cx->b, k, wide, "");
-    LLVMValueRef v = add(e, r, log_tail(e, r));
+    LLVMValueRef v = flt_add(e, r, log_tail(e, r));
     if (binary)
-        v = add(e, k, mul(e, v, number(v, 1.44269504088896341)));
+        v = flt_add(e, k, flt_mul(e, v, flt_number(v, 1.44269504088896341)));
     else
-        v = add(e, mul(e, k, number(v, 0.693147180559945309)), v);
+        v = flt_add(e, flt_mul(e, k, flt_number(v, 0.693147180559945309)), v);
     return LLVMBuildFPTrunc(e->cx->b, v, narrow, "");
 }
 
 static LLVMValueRef natural(const ll_math *e, LLVMValueRef r, LLVMValueRef k)
 {
-    LLVMValueRef low = ll_fma(e->cx, k, number(r, 0x1.0bfbe8e7bcd5ep-15), log_tail(e, r));
+    LLVMValueRef low = ll_fma(e->cx, k, flt_number(r, 0x1.0bfbe8e7bcd5ep-15), log_tail(e, r));
 
-    return ll_fma(e->cx, k, number(r, 0x1.62ep-1), add(e, r, low));
+    return ll_fma(e->cx, k, flt_number(r, 0x1.62ep-1), flt_add(e, r, low));
 }
 
 /* k + (r + tail) log2(e), with the rounding errors of k + y and of y = r log2(e) kept. */
 static LLVMValueRef binary(const ll_math *e, LLVMValueRef r, LLVMValueRef k)
 {
     const double high = 0x1.715476p+0, low = 0x1.4ae0bf85ddf44p-26;
-    LLVMValueRef y = mul(e, r, number(r, high)), lost, sum;
+    LLVMValueRef y = flt_mul(e, r, flt_number(r, high)), lost, sum;
 
-    lost = ll_fma(e->cx, r, number(r, high), LLVMBuildFNeg(e->cx->b, y, ""));
-    lost = ll_fma(e->cx, r, number(r, low), lost);
-    lost = ll_fma(e->cx, log_tail(e, r), number(r, high), lost);
-    sum = add(e, k, y);
-    lost = add(e, lost, sub(e, y, sub(e, sum, k)));
-    return add(e, sum, lost);
+    lost = ll_fma(e->cx, r, flt_number(r, high), LLVMBuildFNeg(e->cx->b, y, ""));
+    lost = ll_fma(e->cx, r, flt_number(r, low), lost);
+    lost = ll_fma(e->cx, log_tail(e, r), flt_number(r, high), lost);
+    sum = flt_add(e, k, y);
+    lost = flt_add(e, lost, flt_sub(e, y, flt_sub(e, sum, k)));
+    return flt_add(e, sum, lost);
 }
 
 static LLVMValueRef log_f32(const ll_math *e, LLVMValueRef x, bool base2)
@@ -181,12 +134,12 @@ static LLVMValueRef log_f32(const ll_math *e, LLVMValueRef x, bool base2)
         v = log_in_double(e, r, k, base2);
     else
         v = base2 ? binary(e, r, k) : natural(e, r, k);
-    LLVMValueRef infinite = LLVMBuildFCmp(b, LLVMRealUEQ, x, number(x, (double)INFINITY), "");
-    LLVMValueRef negative = LLVMBuildFCmp(b, LLVMRealOLT, x, number(x, 0.0), "");
-    LLVMValueRef zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, number(x, 0.0), "");
+    LLVMValueRef infinite = LLVMBuildFCmp(b, LLVMRealUEQ, x, flt_number(x, (double)INFINITY), "");
+    LLVMValueRef negative = LLVMBuildFCmp(b, LLVMRealOLT, x, flt_number(x, 0.0), "");
+    LLVMValueRef zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, flt_number(x, 0.0), "");
     v = ll_select(e->cx, infinite, x, v); /* and NaN */
-    v = ll_select(e->cx, negative, number(x, (double)NAN), v);
-    return ll_select(e->cx, zero, number(x, -(double)INFINITY), v);
+    v = ll_select(e->cx, negative, flt_number(x, (double)NAN), v);
+    return ll_select(e->cx, zero, flt_number(x, -(double)INFINITY), v);
 }
 
 /* ---- tanh, erf ------------------------------------------------------------------------------- */
@@ -194,7 +147,7 @@ static LLVMValueRef log_f32(const ll_math *e, LLVMValueRef x, bool base2)
 /* x + x P(x^2) */
 static LLVMValueRef odd_series(const ll_math *e, LLVMValueRef x, const double *c, int n)
 {
-    return fma_or_not(e, x, polynomial(e, mul(e, x, x), c, n), x);
+    return flt_fma(e, x, flt_polynomial(e, flt_mul(e, x, x), c, n), x);
 }
 
 /* small where |x| < bound, else large with x's sign; NaN takes small, which keeps it. */
@@ -202,27 +155,24 @@ static LLVMValueRef by_size(const ll_math *e, LLVMValueRef x, double bound, LLVM
                             LLVMValueRef large)
 {
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef beyond = LLVMBuildFCmp(e->cx->b, LLVMRealOGE, size, number(x, bound), "");
+    LLVMValueRef beyond = LLVMBuildFCmp(e->cx->b, LLVMRealOGE, size, flt_number(x, bound), "");
 
     return ll_select(e->cx, beyond, ll_binary(e->cx, "llvm.copysign", large, x), small);
 }
 
-/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say; beyond, it forgives what e^2x is off
- * by: 2^(x 2 log2 e) will do. */
+/* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say; beyond, it forgives what e^2x is
+ * off by: 2^(x 2 log2 e) will do. */
 static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
 {
-    static const double c[] = {-0.333333308027,
-                               0.133332060086,
-                               -0.0539467630757,
-                               0.021700703272,
-                               -0.00817739832516,
-                               0.00214296190209};
+    static const double c[] = {-0.333333308027, 0.133332060086,    -0.0539467630757,
+                               0.021700703272,  -0.00817739832516, 0.00214296190209};
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
-    LLVMValueRef t = exp2_f32(e, mul(e, size, number(x, 2.88539008177792681)));
-    LLVMValueRef square = mul(e, x, x), rest = mul(e, square, polynomial(e, square, c, COUNT(c)));
+    LLVMValueRef t = exp2_f32(e, flt_mul(e, size, flt_number(x, 2.88539008177792681)));
+    LLVMValueRef square = flt_mul(e, x, x),
+                 rest = flt_mul(e, square, flt_polynomial(e, square, c, FLT_COUNT(c)));
 
-    t = LLVMBuildFDiv(e->cx->b, number(x, 2.0), add(e, t, number(x, 1.0)), "");
-    return by_size(e, x, 0.625, fma_or_not(e, x, rest, x), sub(e, number(x, 1.0), t));
+    t = LLVMBuildFDiv(e->cx->b, flt_number(x, 2.0), flt_add(e, t, flt_number(x, 1.0)), "");
+    return by_size(e, x, 0.625, flt_fma(e, x, rest, x), flt_sub(e, flt_number(x, 1.0), t));
 }
 
 /* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */
@@ -234,10 +184,10 @@ static LLVMValueRef erf_f32(const ll_math *e, LLVMValueRef x)
     static const double q[] = {-0.000177496736602, -1.12774955334,  -0.637059769431,
                                -0.1040373445,      0.0222770793848, -0.00305560552036,
                                0.000197181505678};
-    LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
-    LLVMValueRef t = exp_f32(e, polynomial(e, size, q, COUNT(q)));
+    LLVMValueRef size = flt_clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
+    LLVMValueRef t = exp_f32(e, flt_polynomial(e, size, q, FLT_COUNT(q)));
 
-    return by_size(e, x, 0.9, odd_series(e, x, c, COUNT(c)), sub(e, number(x, 1.0), t));
+    return by_size(e, x, 0.9, odd_series(e, x, c, FLT_COUNT(c)), flt_sub(e, flt_number(x, 1.0), t));
 }
 
 /* ---- sin, cos -------------------------------------------------------------------------------- */
@@ -248,19 +198,11 @@ static LLVMValueRef reduce_angle(const ll_math *e, LLVMValueRef wide, LLVMValueR
 {
     static const double part[] = {0x1.921fb5p+0, 0x1.110b46p-26, 0x1.1a62633145c07p-54};
 
-    *n = mul(e, wide, number(wide, 0x1.45f306dc9c883p-1));
-    *n = ll_unary(e->cx, "llvm.floor", add(e, *n, number(wide, 0.5)));
-    for (int i = 0; i < COUNT(part); i++)
-        wide = sub(e, wide, mul(e, *n, number(wide, part[i])));
+    *n = flt_mul(e, wide, flt_number(wide, 0x1.45f306dc9c883p-1));
+    *n = ll_unary(e->cx, "llvm.floor", flt_add(e, *n, flt_number(wide, 0.5)));
+    for (int i = 0; i < FLT_COUNT(part); i++)
+        wide = flt_sub(e, wide, flt_mul(e, *n, flt_number(wide, part[i])));
     return wide;
-}
-
-static LLVMValueRef has_bit(const ll_math *e, LLVMValueRef x, int64_t bit)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    LLVMValueRef kept = LLVMBuildAnd(e->cx->b, x, ll_int(type, bit), "");
-
-    return LLVMBuildICmp(e->cx->b, LLVMIntNE, kept, LLVMConstNull(type), "");
 }
 
 /* In double, where every step is exact enough; quarter turns choose series and sign. */
@@ -274,41 +216,47 @@ static LLVMValueRef wave_f32(const ll_math *e, LLVMValueRef x, bool is_cos)
     int lanes = ll_lanes_of(LLVMTypeOf(x));
     LLVMTypeRef ints = ll_lanes(e->cx->i32, lanes);
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), n;
-    LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealOLE, size, number(x, ANGLE_MAX), "");
+    LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealOLE, size, flt_number(x, ANGLE_MAX), "");
     LLVMValueRef r = reduce_angle(e, LLVMBuildFPExt(b, x, ll_lanes(e->cx->f64, lanes), ""), &n);
-    LLVMValueRef square = mul(e, r, r);
-    LLVMValueRef sine = add(e, r, mul(e, mul(e, r, square), polynomial(e, square, s, COUNT(s))));
-    LLVMValueRef cosine =
-        add(e, number(r, 1.0), mul(e, square, polynomial(e, square, c, COUNT(c))));
+    LLVMValueRef square = flt_mul(e, r, r);
+    LLVMValueRef sine = flt_add(
+        e, r, flt_mul(e, flt_mul(e, r, square), flt_polynomial(e, square, s, FLT_COUNT(s))));
+    LLVMValueRef cosine = flt_add(e, flt_number(r, 1.0),
+                                  flt_mul(e, square, flt_polynomial(e, square, c, FLT_COUNT(c))));
     LLVMValueRef turn = LLVMBuildFreeze(b, LLVMBuildFPToSI(b, n, ints, ""), "");
 
     if (is_cos)
         turn = LLVMBuildAdd(b, turn, ll_int(ints, 1), "");
-    LLVMValueRef v = ll_select(e->cx, has_bit(e, turn, 1), cosine, sine);
-    v = ll_select(e->cx, has_bit(e, turn, 2), LLVMBuildFNeg(b, v, ""), v);
+    LLVMValueRef v = ll_select(e->cx, flt_has_bit(e, turn, 1), cosine, sine);
+    v = ll_select(e->cx, flt_has_bit(e, turn, 2), LLVMBuildFNeg(b, v, ""), v);
     return ll_select(e->cx, known, LLVMBuildFPTrunc(b, v, LLVMTypeOf(x), ""),
-                     number(x, (double)NAN));
+                     flt_number(x, (double)NAN));
 }
+
+static const flt_functions of_f32 = {exp2_f32, exp_f32, tanh_f32, erf_f32, log_f32, wave_f32};
 
 LLVMValueRef ll_math_op(const ll_math *e, enum ir_opcode code, LLVMValueRef x)
 {
+    bool wide = ll_scalar_of(LLVMTypeOf(x)) == e->cx->f64;
+    const flt_functions *f = wide ? &flt_of_f64 : &of_f32;
+
     switch ((int)code) {
     case OP_EXP2:
-        return exp2_f32(e, x);
+        return f->exp2(e, x);
     case OP_EXP:
-        return exp_f32(e, x);
+        return f->exp(e, x);
     case OP_LOG2:
-        return log_f32(e, x, true);
+        return f->log(e, x, true);
     case OP_LOG:
-        return log_f32(e, x, false);
+        return f->log(e, x, false);
     case OP_TANH:
-        return tanh_f32(e, x);
+        return f->tanh(e, x);
     case OP_ERF:
-        return erf_f32(e, x);
+        return f->erf(e, x);
     case OP_SIN:
-        return wave_f32(e, x, false);
+        return f->wave(e, x, false);
     case OP_COS:
-        return wave_f32(e, x, true);
+        return f->wave(e, x, true);
     default:
         ICHECK(0, "a function of one float");
         return NULL;

@@ -1,6 +1,6 @@
 #ifndef TW_TARGET_LLVM_MATH_H
 #define TW_TARGET_LLVM_MATH_H
-/* Functions of one f32 as inline code: one set of polynomials for all targets. Within 2 units in
+/* Functions of one float as inline code: one set of polynomials for all targets. Within 2 units in
  * the last place for every argument; docs/CPU.md has a table. */
 #include "compiler/target/llvm/llvm_build.h"
 
@@ -13,9 +13,8 @@ typedef struct ll_math {
     LLVMValueRef (*scale)(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n);
 } ll_math;
 
-/* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF. */
+/* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF; x: f32 or f64, a scalar or a vector. Of f64,
+ * fraction and scale are not used. */
 LLVMValueRef ll_math_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
-/* The same of f64, a scalar or a vector; fraction and scale are not used. */
-LLVMValueRef ll_math64_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
 
 #endif

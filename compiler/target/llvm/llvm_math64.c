@@ -3,59 +3,20 @@
  * Coefficients: interpolation at Chebyshev nodes, computed with 70 digits and rounded. Accuracy is
  * held by tests/unit/check_cpu_math.c; docs/CPU.md has a table. Constants in parts (ln 2, pi /
  * 2): the leading bits of each, so that products with small integers are exact. */
-#include "compiler/base/check.h"
 #include "compiler/ir/ireval.h"
-#include "compiler/target/llvm/llvm_math.h"
+#include "compiler/target/llvm/llvm_float.h"
 #include <math.h>
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 #define ROUNDER 0x1.8p52 /* x + ROUNDER has the nearest integer in its low bits, for |x| < 2^51 */
-
-static LLVMValueRef number(LLVMValueRef like, double v)
-{
-    return ll_float(LLVMTypeOf(like), v);
-}
-
-static LLVMValueRef add(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFAdd(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef sub(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFSub(e->cx->b, x, y, "");
-}
-
-static LLVMValueRef mul(const ll_math *e, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildFMul(e->cx->b, x, y, "");
-}
 
 static LLVMValueRef times(const ll_math *e, LLVMValueRef x, double v)
 {
-    return mul(e, x, number(x, v));
-}
-
-/* c[0] + c[1] x + ... */
-static LLVMValueRef polynomial(const ll_math *e, LLVMValueRef x, const double *c, int n)
-{
-    LLVMValueRef p = number(x, c[n - 1]);
-
-    for (int i = n - 2; i >= 0; i--)
-        p = e->fma ? ll_fma(e->cx, p, x, number(x, c[i])) : add(e, mul(e, p, x), number(x, c[i]));
-    return p;
+    return flt_mul(e, x, flt_number(x, v));
 }
 
 static LLVMValueRef compare(const ll_math *e, LLVMRealPredicate p, LLVMValueRef x, double v)
 {
-    return LLVMBuildFCmp(e->cx->b, p, x, number(x, v), "");
-}
-
-/* A NaN stays one. */
-static LLVMValueRef clamp(const ll_math *e, LLVMValueRef x, double lo, double hi)
-{
-    x = ll_select(e->cx, compare(e, LLVMRealOLT, x, lo), number(x, lo), x);
-    return ll_select(e->cx, compare(e, LLVMRealOGT, x, hi), number(x, hi), x);
+    return LLVMBuildFCmp(e->cx->b, p, x, flt_number(x, v), "");
 }
 
 static LLVMTypeRef ints_like(const ll_math *e, LLVMValueRef x)
@@ -71,10 +32,10 @@ static LLVMValueRef bits_of(const ll_math *e, LLVMValueRef x)
 /* The nearest integer; *n: as an integer. */
 static LLVMValueRef nearest(const ll_math *e, LLVMValueRef x, LLVMValueRef *n)
 {
-    LLVMValueRef t = add(e, x, number(x, ROUNDER));
+    LLVMValueRef t = flt_add(e, x, flt_number(x, ROUNDER));
 
-    *n = LLVMBuildSub(e->cx->b, bits_of(e, t), bits_of(e, number(x, ROUNDER)), "");
-    return sub(e, t, number(x, ROUNDER));
+    *n = LLVMBuildSub(e->cx->b, bits_of(e, t), bits_of(e, flt_number(x, ROUNDER)), "");
+    return flt_sub(e, t, flt_number(x, ROUNDER));
 }
 
 /* 2^n for integers n in [-1022, 1023] */
@@ -94,7 +55,7 @@ static LLVMValueRef scale(const ll_math *e, LLVMValueRef p, LLVMValueRef n)
     LLVMValueRef half = LLVMBuildAShr(e->cx->b, n, ll_int(ints, 1), "");
     LLVMValueRef rest = LLVMBuildSub(e->cx->b, n, half, "");
 
-    return mul(e, mul(e, p, power_of_two(e, half, type)), power_of_two(e, rest, type));
+    return flt_mul(e, flt_mul(e, p, power_of_two(e, half, type)), power_of_two(e, rest, type));
 }
 
 static LLVMValueRef exp2_f64(const ll_math *e, LLVMValueRef x)
@@ -106,10 +67,11 @@ static LLVMValueRef exp2_f64(const ll_math *e, LLVMValueRef x)
         7.0548973041554995e-09, 4.4558179083360645e-10, 2.5729324177362305e-11};
     LLVMValueRef k, n, r;
 
-    x = clamp(e, x, -1080.0, 1030.0);
+    x = flt_clamp(e, x, -1080.0, 1030.0);
     n = nearest(e, x, &k);
-    r = sub(e, x, n);
-    return scale(e, add(e, number(x, 1.0), mul(e, r, polynomial(e, r, c, COUNT(c)))), k);
+    r = flt_sub(e, x, n);
+    return scale(
+        e, flt_add(e, flt_number(x, 1.0), flt_mul(e, r, flt_polynomial(e, r, c, FLT_COUNT(c)))), k);
 }
 
 /* e^x - 1 over 2^k, for x = k ln 2 + r, |r| <= ln 2 / 2. */
@@ -127,19 +89,19 @@ static LLVMValueRef exp_minus_1(const ll_math *e, LLVMValueRef x, LLVMValueRef *
                                2.5105211482358982e-08,
                                2.0914859949885235e-09};
     LLVMValueRef n = nearest(e, times(e, x, 0x1.71547652b82fep+0), k);
-    LLVMValueRef high = sub(e, x, times(e, n, 0x1.62e42p-1));
-    LLVMValueRef low = times(e, n, 0x1.fdf473de6af28p-22), r = sub(e, high, low);
-    LLVMValueRef tail = mul(e, mul(e, r, r), polynomial(e, r, c, COUNT(c)));
+    LLVMValueRef high = flt_sub(e, x, times(e, n, 0x1.62e42p-1));
+    LLVMValueRef low = times(e, n, 0x1.fdf473de6af28p-22), r = flt_sub(e, high, low);
+    LLVMValueRef tail = flt_mul(e, flt_mul(e, r, r), flt_polynomial(e, r, c, FLT_COUNT(c)));
 
-    low = sub(e, sub(e, high, r), low); /* what r lost; its share of e^r is 1 + r */
-    return add(e, r, add(e, tail, add(e, low, mul(e, low, r))));
+    low = flt_sub(e, flt_sub(e, high, r), low); /* what r lost; its share of e^r is 1 + r */
+    return flt_add(e, r, flt_add(e, tail, flt_add(e, low, flt_mul(e, low, r))));
 }
 
 static LLVMValueRef exp_f64(const ll_math *e, LLVMValueRef x)
 {
-    LLVMValueRef k, p = exp_minus_1(e, clamp(e, x, -750.0, 712.0), &k);
+    LLVMValueRef k, p = exp_minus_1(e, flt_clamp(e, x, -750.0, 712.0), &k);
 
-    return scale(e, add(e, number(x, 1.0), p), k);
+    return scale(e, flt_add(e, flt_number(x, 1.0), p), k);
 }
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
@@ -158,9 +120,9 @@ static LLVMValueRef split(const ll_math *e, LLVMValueRef x, LLVMValueRef *k)
     u = LLVMBuildAnd(b, u, ll_int(ints, (int64_t)(UINT64_MAX >> 12)), "");
     u = LLVMBuildAdd(b, u, ll_int(ints, root), "");
     n = LLVMBuildSub(b, n, ll_select(e->cx, tiny, ll_int(ints, 54), ll_int(ints, 0)), "");
-    n = LLVMBuildAdd(b, n, bits_of(e, number(x, ROUNDER)), "");
-    *k = sub(e, LLVMBuildBitCast(b, n, LLVMTypeOf(x), ""), number(x, ROUNDER));
-    return sub(e, LLVMBuildBitCast(b, u, LLVMTypeOf(x), ""), number(x, 1.0));
+    n = LLVMBuildAdd(b, n, bits_of(e, flt_number(x, ROUNDER)), "");
+    *k = flt_sub(e, LLVMBuildBitCast(b, n, LLVMTypeOf(x), ""), flt_number(x, ROUNDER));
+    return flt_sub(e, LLVMBuildBitCast(b, u, LLVMTypeOf(x), ""), flt_number(x, 1.0));
 }
 
 /* With s = f / (2 + f): ln(1 + f) = f - (half - s (half + R)), half = f^2 / 2. Gives s (half + R).
@@ -170,19 +132,19 @@ static LLVMValueRef log_tail(const ll_math *e, LLVMValueRef f, LLVMValueRef half
     static const double c[] = {0.666666666666667,   0.39999999999899505, 0.2857142862597594,
                                0.22222211134720402, 0.18182889130702548, 0.15331721419704802,
                                0.1461645192043432};
-    LLVMValueRef s = LLVMBuildFDiv(e->cx->b, f, add(e, f, number(f, 2.0)), "");
-    LLVMValueRef z = mul(e, s, s);
+    LLVMValueRef s = LLVMBuildFDiv(e->cx->b, f, flt_add(e, f, flt_number(f, 2.0)), "");
+    LLVMValueRef z = flt_mul(e, s, s);
 
-    return mul(e, s, add(e, half, mul(e, z, polynomial(e, z, c, COUNT(c)))));
+    return flt_mul(e, s, flt_add(e, half, flt_mul(e, z, flt_polynomial(e, z, c, FLT_COUNT(c)))));
 }
 
 static LLVMValueRef natural(const ll_math *e, LLVMValueRef f, LLVMValueRef k)
 {
-    LLVMValueRef half = times(e, mul(e, f, f), 0.5), tail = log_tail(e, f, half);
+    LLVMValueRef half = times(e, flt_mul(e, f, f), 0.5), tail = log_tail(e, f, half);
 
-    tail = add(e, tail, times(e, k, 0x1.fdf473de6af28p-22));
-    tail = sub(e, sub(e, half, tail), f);
-    return sub(e, times(e, k, 0x1.62e42p-1), tail);
+    tail = flt_add(e, tail, times(e, k, 0x1.fdf473de6af28p-22));
+    tail = flt_sub(e, flt_sub(e, half, tail), f);
+    return flt_sub(e, times(e, k, 0x1.62e42p-1), tail);
 }
 
 /* The logarithm in two parts, each times 1 / ln 2 in two parts, and the rounding of k + y kept. */
@@ -191,16 +153,16 @@ static LLVMValueRef binary(const ll_math *e, LLVMValueRef f, LLVMValueRef k)
     const double high = 0x1.71547p+0, low = 0x1.94ae0bf85ddf4p-22;
     LLVMBuilderRef b = e->cx->b;
     LLVMTypeRef ints = ints_like(e, f);
-    LLVMValueRef half = times(e, mul(e, f, f), 0.5), tail = log_tail(e, f, half);
-    LLVMValueRef upper = bits_of(e, sub(e, f, half));
+    LLVMValueRef half = times(e, flt_mul(e, f, f), 0.5), tail = log_tail(e, f, half);
+    LLVMValueRef upper = bits_of(e, flt_sub(e, f, half));
 
     upper = LLVMBuildAnd(b, upper, ll_int(ints, (int64_t)(UINT64_MAX << 32)), "");
     upper = LLVMBuildBitCast(b, upper, LLVMTypeOf(f), "");
-    LLVMValueRef lower = add(e, sub(e, sub(e, f, upper), half), tail);
+    LLVMValueRef lower = flt_add(e, flt_sub(e, flt_sub(e, f, upper), half), tail);
     LLVMValueRef y = times(e, upper, high);
-    lower = add(e, times(e, add(e, lower, upper), low), times(e, lower, high));
-    LLVMValueRef sum = add(e, k, y);
-    return add(e, sum, add(e, lower, add(e, sub(e, k, sum), y)));
+    lower = flt_add(e, times(e, flt_add(e, lower, upper), low), times(e, lower, high));
+    LLVMValueRef sum = flt_add(e, k, y);
+    return flt_add(e, sum, flt_add(e, lower, flt_add(e, flt_sub(e, k, sum), y)));
 }
 
 static LLVMValueRef log_f64(const ll_math *e, LLVMValueRef x, bool base2)
@@ -208,8 +170,8 @@ static LLVMValueRef log_f64(const ll_math *e, LLVMValueRef x, bool base2)
     LLVMValueRef k, f = split(e, x, &k), v = base2 ? binary(e, f, k) : natural(e, f, k);
 
     v = ll_select(e->cx, compare(e, LLVMRealUEQ, x, (double)INFINITY), x, v); /* and NaN */
-    v = ll_select(e->cx, compare(e, LLVMRealOLT, x, 0.0), number(x, (double)NAN), v);
-    return ll_select(e->cx, compare(e, LLVMRealOEQ, x, 0.0), number(x, -(double)INFINITY), v);
+    v = ll_select(e->cx, compare(e, LLVMRealOLT, x, 0.0), flt_number(x, (double)NAN), v);
+    return ll_select(e->cx, compare(e, LLVMRealOEQ, x, 0.0), flt_number(x, -(double)INFINITY), v);
 }
 
 /* ---- tanh, erf ------------------------------------------------------------------------------- */
@@ -217,26 +179,26 @@ static LLVMValueRef log_f64(const ll_math *e, LLVMValueRef x, bool base2)
 /* x + y and what rounding loses of it. */
 static LLVMValueRef exact_sum(const ll_math *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef *lost)
 {
-    LLVMValueRef s = add(e, x, y), back = sub(e, s, x);
+    LLVMValueRef s = flt_add(e, x, y), back = flt_sub(e, s, x);
 
-    *lost = add(e, sub(e, x, sub(e, s, back)), sub(e, y, back));
+    *lost = flt_add(e, flt_sub(e, x, flt_sub(e, s, back)), flt_sub(e, y, back));
     return s;
 }
 
 /* (e^2x - 1) / (e^2x + 1), with e^2x = a + a p, a = 2^k: both sums keep what is small. */
 static LLVMValueRef tanh_f64(const ll_math *e, LLVMValueRef x)
 {
-    LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 22.0), k;
-    LLVMValueRef p = exp_minus_1(e, add(e, size, size), &k);
-    LLVMValueRef a = power_of_two(e, k, LLVMTypeOf(x)), one = number(x, 1.0);
+    LLVMValueRef size = flt_clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 22.0), k;
+    LLVMValueRef p = exp_minus_1(e, flt_add(e, size, size), &k);
+    LLVMValueRef a = power_of_two(e, k, LLVMTypeOf(x)), one = flt_number(x, 1.0);
 
     LLVMValueRef lost[2], above, below;
-    p = mul(e, a, p);
-    above = exact_sum(e, sub(e, a, one), p, &lost[0]);
-    below = exact_sum(e, add(e, a, one), p, &lost[1]);
+    p = flt_mul(e, a, p);
+    above = exact_sum(e, flt_sub(e, a, one), p, &lost[0]);
+    below = exact_sum(e, flt_add(e, a, one), p, &lost[1]);
     LLVMValueRef v = LLVMBuildFDiv(e->cx->b, above, below, "");
-    lost[0] = sub(e, lost[0], mul(e, v, lost[1]));
-    v = add(e, v, LLVMBuildFDiv(e->cx->b, lost[0], below, ""));
+    lost[0] = flt_sub(e, lost[0], flt_mul(e, v, lost[1]));
+    v = flt_add(e, v, LLVMBuildFDiv(e->cx->b, lost[0], below, ""));
     return ll_binary(e->cx, "llvm.copysign", v, x);
 }
 
@@ -256,14 +218,14 @@ static LLVMValueRef erf_f64(const ll_math *e, LLVMValueRef x)
         4.525520140579536e-05,   6.405657794051666e-05,  -1.2859347351455289e-05,
         -7.977696579644072e-06,  2.1124428949403864e-06, 1.2459620847174093e-06,
         -2.6915157592850126e-07, -2.0355575642200858e-07};
-    LLVMValueRef size = clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 6.0);
-    LLVMValueRef square = mul(e, size, size), three = number(x, 3.0);
-    LLVMValueRef u = LLVMBuildFDiv(e->cx->b, sub(e, size, three), add(e, size, three), "");
-    LLVMValueRef rest =
-        mul(e, exp_f64(e, LLVMBuildFNeg(e->cx->b, square, "")), polynomial(e, u, q, COUNT(q)));
+    LLVMValueRef size = flt_clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 6.0);
+    LLVMValueRef square = flt_mul(e, size, size), three = flt_number(x, 3.0);
+    LLVMValueRef u = LLVMBuildFDiv(e->cx->b, flt_sub(e, size, three), flt_add(e, size, three), "");
+    LLVMValueRef rest = flt_mul(e, exp_f64(e, LLVMBuildFNeg(e->cx->b, square, "")),
+                                flt_polynomial(e, u, q, FLT_COUNT(q)));
 
-    LLVMValueRef small = mul(e, x, polynomial(e, square, c, COUNT(c)));
-    LLVMValueRef large = ll_binary(e->cx, "llvm.copysign", sub(e, number(x, 1.0), rest), x);
+    LLVMValueRef small = flt_mul(e, x, flt_polynomial(e, square, c, FLT_COUNT(c)));
+    LLVMValueRef large = ll_binary(e->cx, "llvm.copysign", flt_sub(e, flt_number(x, 1.0), rest), x);
     return ll_select(e->cx, compare(e, LLVMRealOLT, size, 1.0), small, large);
 }
 
@@ -279,12 +241,12 @@ static LLVMValueRef reduce_angle(const ll_math *e, LLVMValueRef x, LLVMValueRef 
     LLVMValueRef k = nearest(e, times(e, x, 0x1.45f306dc9c883p-1), n), lost[2];
     LLVMValueRef minus = LLVMBuildFNeg(e->cx->b, k, "");
 
-    x = add(e, x, times(e, minus, part[0]));
+    x = flt_add(e, x, times(e, minus, part[0]));
     x = exact_sum(e, x, times(e, minus, part[1]), &lost[0]);
     x = exact_sum(e, x, times(e, minus, part[2]), &lost[1]);
-    *low = add(e, add(e, lost[0], lost[1]), times(e, minus, part[3]));
-    LLVMValueRef r = add(e, x, *low);
-    *low = add(e, sub(e, x, r), *low);
+    *low = flt_add(e, flt_add(e, lost[0], lost[1]), times(e, minus, part[3]));
+    LLVMValueRef r = flt_add(e, x, *low);
+    *low = flt_add(e, flt_sub(e, x, r), *low);
     return r;
 }
 
@@ -294,10 +256,10 @@ static LLVMValueRef sine_of(const ll_math *e, LLVMValueRef r, LLVMValueRef low, 
                                -0.00019841269841265065, 2.7557319219338875e-06,
                                -2.505210623234594e-08,  1.6058531602876342e-10,
                                -7.586696168072269e-13};
-    LLVMValueRef tail = mul(e, mul(e, r, z), polynomial(e, z, c, COUNT(c)));
+    LLVMValueRef tail = flt_mul(e, flt_mul(e, r, z), flt_polynomial(e, z, c, FLT_COUNT(c)));
 
-    low = mul(e, low, sub(e, number(r, 1.0), times(e, z, 0.5)));
-    return add(e, r, add(e, tail, low));
+    low = flt_mul(e, low, flt_sub(e, flt_number(r, 1.0), times(e, z, 0.5)));
+    return flt_add(e, r, flt_add(e, tail, low));
 }
 
 static LLVMValueRef cosine_of(const ll_math *e, LLVMValueRef r, LLVMValueRef low, LLVMValueRef z)
@@ -306,58 +268,28 @@ static LLVMValueRef cosine_of(const ll_math *e, LLVMValueRef r, LLVMValueRef low
                                2.4801587301584645e-05, -2.755731922140266e-07,
                                2.0876755791023917e-09, -1.1470460878653237e-11,
                                4.745871374063684e-14};
-    LLVMValueRef half = times(e, z, 0.5), one = number(r, 1.0), w = sub(e, one, half);
-    LLVMValueRef tail = mul(e, mul(e, z, z), polynomial(e, z, c, COUNT(c)));
+    LLVMValueRef half = times(e, z, 0.5), one = flt_number(r, 1.0), w = flt_sub(e, one, half);
+    LLVMValueRef tail = flt_mul(e, flt_mul(e, z, z), flt_polynomial(e, z, c, FLT_COUNT(c)));
 
-    tail = sub(e, tail, mul(e, r, low));
-    return add(e, w, add(e, sub(e, sub(e, one, w), half), tail));
-}
-
-static LLVMValueRef has_bit(const ll_math *e, LLVMValueRef n, int64_t bit)
-{
-    LLVMTypeRef type = LLVMTypeOf(n);
-    LLVMValueRef kept = LLVMBuildAnd(e->cx->b, n, ll_int(type, bit), "");
-
-    return LLVMBuildICmp(e->cx->b, LLVMIntNE, kept, LLVMConstNull(type), "");
+    tail = flt_sub(e, tail, flt_mul(e, r, low));
+    return flt_add(e, w, flt_add(e, flt_sub(e, flt_sub(e, one, w), half), tail));
 }
 
 static LLVMValueRef wave_f64(const ll_math *e, LLVMValueRef x, bool is_cos)
 {
     LLVMBuilderRef b = e->cx->b;
-    LLVMValueRef n, low, r = reduce_angle(e, x, &n, &low), z = mul(e, r, r);
+    LLVMValueRef n, low, r = reduce_angle(e, x, &n, &low), z = flt_mul(e, r, r);
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x);
 
     if (is_cos)
         n = LLVMBuildAdd(b, n, ll_int(LLVMTypeOf(n), 1), "");
     LLVMValueRef v =
-        ll_select(e->cx, has_bit(e, n, 1), cosine_of(e, r, low, z), sine_of(e, r, low, z));
-    v = ll_select(e->cx, has_bit(e, n, 2), LLVMBuildFNeg(b, v, ""), v);
+        ll_select(e->cx, flt_has_bit(e, n, 1), cosine_of(e, r, low, z), sine_of(e, r, low, z));
+    v = ll_select(e->cx, flt_has_bit(e, n, 2), LLVMBuildFNeg(b, v, ""), v);
     if (!is_cos) /* the sign of 0 */
         v = ll_select(e->cx, compare(e, LLVMRealOEQ, x, 0.0), x, v);
-    return ll_select(e->cx, compare(e, LLVMRealOLE, size, ANGLE_MAX), v, number(x, (double)NAN));
+    return ll_select(e->cx, compare(e, LLVMRealOLE, size, ANGLE_MAX), v,
+                     flt_number(x, (double)NAN));
 }
 
-LLVMValueRef ll_math64_op(const ll_math *e, enum ir_opcode code, LLVMValueRef x)
-{
-    switch ((int)code) {
-    case OP_EXP2:
-        return exp2_f64(e, x);
-    case OP_EXP:
-        return exp_f64(e, x);
-    case OP_LOG2:
-        return log_f64(e, x, true);
-    case OP_LOG:
-        return log_f64(e, x, false);
-    case OP_TANH:
-        return tanh_f64(e, x);
-    case OP_ERF:
-        return erf_f64(e, x);
-    case OP_SIN:
-        return wave_f64(e, x, false);
-    case OP_COS:
-        return wave_f64(e, x, true);
-    default:
-        ICHECK(0, "a function of one float");
-        return NULL;
-    }
-}
+const flt_functions flt_of_f64 = {exp2_f64, exp_f64, tanh_f64, erf_f64, log_f64, wave_f64};

@@ -149,47 +149,19 @@ static tw_status run_job(job *j)
     return llvm_session_run(m->kernel->name, generate, j);
 }
 
-static recipe_step *make_step(const job *j)
-{
-    recipe_step *s = ARENA_NEW(j->a, recipe_step);
-
-    s->symbol = arena_strdup(j->a, j->in->module->kernel->name);
-    s->nslots = j->e.slots.n;
-    s->slot = j->e.slots.at;
-    for (int d = 0; d < 3; d++)
-        s->grid_map[d] = (uint8_t)d;
-    s->block_threads = j->e.fn->warps * NV_WARP;
-    s->shared_bytes = shared_bytes(j->e.fn);
-    return s;
-}
-
-static const char **assert_texts(const job *j)
-{
-    const char **text = ARENA_ARRAY(j->a, const char *, j->e.asserts.n + 1);
-
-    for (uint32_t i = 0; i < j->e.asserts.n; i++)
-        text[i] = j->e.asserts.at[i];
-    return text;
-}
-
 static tw_status nvptx_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
     job j = {.path = path_of(t), .in = in, .what = LLVM_OUTPUT_ASM, .a = a};
     int ops = ir_op_count(in->module->kernel);
 
     TRY(run_job(&j));
-    ICHECK(j.size <= UINT32_MAX, "PTX is small");
-    artifact *art = ARENA_NEW(a, artifact);
-    art->object = ARENA_NEW(a, code_object);
-    art->object->kind = OBJECT_PTX;
-    art->object->bytes = (const uint8_t *)j.data;
-    art->object->size = (uint32_t)j.size;
-    art->nobjects = 1;
-    art->step = make_step(&j);
-    art->nsteps = 1;
-    art->assert_text = assert_texts(&j);
+    artifact *art = artifact_of_code(a, in->module, OBJECT_PTX, j.data, j.size);
+    art->step->nslots = j.e.slots.n;
+    art->step->slot = j.e.slots.at;
+    art->step->block_threads = j.e.fn->warps * NV_WARP;
+    art->step->shared_bytes = shared_bytes(j.e.fn);
     art->nasserts = j.e.asserts.n;
-    art->launch_text = artifact_launch_text(a, in->module);
+    art->assert_text = j.e.asserts.at;
     art->ir_ops = ops;
     *out = art;
     return TW_OK;
