@@ -308,8 +308,8 @@ static LLVMValueRef goes_on(nv_emit *e, const ir_op *op, LLVMValueRef i)
     return LLVMBuildOr(b, up, down, "");
 }
 
-/* A counter that would leave i32 stops at its end, which ends the loop. One that moves by 1 reaches the
- * loop's end first. */
+/* A counter that would leave i32 stops at its end, which ends the loop. One that moves by 1 reaches
+ * the loop's end first. */
 static LLVMValueRef next_count(nv_emit *e, const ir_op *op, LLVMValueRef i)
 {
     int64_t step;

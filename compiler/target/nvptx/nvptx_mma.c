@@ -6,6 +6,7 @@
  * N] row l % 8 + 8 (l / 16), chunk l / 8 % 2 the right factor from [N, K]; the left one by .trans
  * k goes by 16, of tf32 by 8. */
 #include "compiler/base/check.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/target/nvptx/nvptx_emit.h"
 
 enum { M_STEP = 16, N_STEP = 8, FACTORS = 6, SPACE_SHARED = 3 };
@@ -84,6 +85,27 @@ static void load_matrices(nv_emit *e, const factor *f, const int32_t *at, int co
 
 /* ---- 16-bit floats --------------------------------------------------------------------------- */
 
+bool nv_mma_rounds(const nv_emit *e, const ir_op *op)
+{
+    if (op->code != OP_CAST || nv_type(e, op->args[0]).dtype != DT_F32 ||
+        !nv_is_half((enum dtype)nv_type(e, op->res).dtype) || ir_count_uses(e->fn, op->res) != 1)
+        return false;
+    for (const ir_op *at = op->next; at; at = at->next) {
+        if (at->code == OP_MMA && at->args[0] == op->res)
+            return true;
+    }
+    return false;
+}
+
+static LLVMValueRef word_in_registers(nv_emit *e, const product *p, int i)
+{
+    const ir_op *def = ir_def(e->fn, p->a.v);
+
+    if (!def || !nv_mma_rounds(e, def))
+        return nv_at(e, p->a.v)->at[i];
+    return nv_pack(e, p->t, nv_get(e, def->args[0], 2 * i), nv_get(e, def->args[0], 2 * i + 1));
+}
+
 /* Words of A for rows 16 m.. and k from 8 k.. on. */
 static void left_words(nv_emit *e, const product *p, int m, int k, LLVMValueRef *word)
 {
@@ -94,7 +116,7 @@ static void left_words(nv_emit *e, const product *p, int m, int k, LLVMValueRef 
         return;
     }
     for (int i = 0; i < 4; i++)
-        word[i] = nv_at(e, p->a.v)->at[2 * (m * p->k + k) + i];
+        word[i] = word_in_registers(e, p, 2 * (m * p->k + k) + i);
 }
 
 /* Words of B for all columns: 2 a piece of 8 columns; two pieces at a time. */

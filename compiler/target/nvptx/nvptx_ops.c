@@ -81,6 +81,8 @@ void nv_elementwise(nv_emit *e, const ir_op *op)
         bitcast(e, op);
         return;
     }
+    if (nv_mma_rounds(e, op))
+        return;
     if (code == OP_CAST && from == t.dtype) {
         copy_value(e, op->res, op->args[0]);
         return;

@@ -34,14 +34,22 @@ static bool const_value(const nv_emit *e, ir_val v, int64_t *out)
     return true;
 }
 
+/* Of two slots the place is chosen: as a product ptxas makes it part of each lane's address, which
+ * takes an instruction and a register for each; a choice is one number for all lanes. */
 void nv_buffer_slot(nv_emit *e, const ir_op *op)
 {
-    int64_t known, bytes = layout_slot_bytes(e->fn, nv_type(e, op->args[0]));
+    ir_type t = nv_type(e, op->args[0]);
+    int64_t known, bytes = layout_slot_bytes(e->fn, t);
     nv_value *v = &e->value[op->res];
 
     v->at = ARENA_ARRAY(e->a, LLVMValueRef, 1);
-    if (!const_value(e, op->args[1], &known))
-        v->at[v->n++] = ll_mul(e->cx, nv_get(e, op->args[1], 0), nv_i32(e, bytes));
+    if (const_value(e, op->args[1], &known))
+        return;
+    LLVMValueRef i = nv_get(e, op->args[1], 0), zero = nv_i32(e, 0);
+    v->at[v->n++] = t.shape[0] == 2
+                        ? ll_select(e->cx, LLVMBuildICmp(e->cx->b, LLVMIntNE, i, zero, ""),
+                                    nv_i32(e, bytes), zero)
+                        : ll_mul(e->cx, i, nv_i32(e, bytes));
 }
 
 static int32_t align_of(int64_t x, int32_t most)
