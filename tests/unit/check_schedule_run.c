@@ -98,26 +98,26 @@ static void check_all(const trial *t)
         check_one(t, &want, tried[i], i);
 }
 
-#define ATTENTION(dt, d, m, n, block_m, block_n, causal, tol)                                      \
+#define ATTENTION(heads, d, m, n, block_m, block_n, causal, tol)                                   \
     {"kernels/attention_fwd.tw",                                                                   \
-     "T=" dt ",D=" #d ",DV=" #d ",CAUSAL=" causal ",BLOCK_M=" #block_m ",BLOCK_N=" #block_n,       \
+     "T=bf16,D=" #d ",DV=" #d ",CAUSAL=" causal ",BLOCK_M=" #block_m ",BLOCK_N=" #block_n,         \
      5,                                                                                            \
-     {{"q", DT_BF16, 4, {1, 2, m, d}, NULL},                                                       \
+     {{"q", DT_BF16, 4, {1, heads, m, d}, NULL},                                                   \
       {"k", DT_BF16, 4, {1, 1, n, d}, NULL},                                                       \
       {"v", DT_BF16, 4, {1, 1, n, d}, NULL},                                                       \
-      {"o", DT_BF16, 4, {1, 2, m, d}, NULL},                                                       \
-      {"lse", DT_F32, 3, {1, 2, m}, NULL}},                                                        \
+      {"o", DT_BF16, 4, {1, heads, m, d}, NULL},                                                   \
+      {"lse", DT_F32, 3, {1, heads, m}, NULL}},                                                    \
      tol,                                                                                          \
      16}
 
 START_TEST(attention_schedules)
 {
     static const trial trials[] = {
-        ATTENTION("bf16", 64, 64, 96, 32, 16, "false", 0x1p-7),
-        ATTENTION("bf16", 64, 64, 96, 32, 16, "true", 0x1p-7),
-        ATTENTION("bf16", 32, 40, 75, 16, 32, "true", 0x1p-7),
-        ATTENTION("bf16", 48, 70, 33, 64, 16, "true", 0x1p-7),
-        ATTENTION("bf16", 16, 70, 90, 48, 16, "false", 0x1p-7),
+        ATTENTION(2, 64, 64, 96, 32, 16, "false", 0x1p-7),
+        ATTENTION(2, 64, 64, 96, 32, 16, "true", 0x1p-7),
+        ATTENTION(2, 32, 40, 75, 16, 32, "true", 0x1p-7),
+        ATTENTION(2, 48, 70, 33, 64, 16, "true", 0x1p-7),
+        ATTENTION(2, 16, 70, 90, 48, 16, "false", 0x1p-7),
     };
 
     check_all(&trials[_i]);
@@ -174,7 +174,7 @@ static bool found_out(const ir_module *m, const trial *shape, int nshapes)
         memcpy(c.t, shape[i].t, sizeof c.t);
         take_memory(&c);
         prepare(m, &c);
-        for (c.seed = 0; c.seed < 4 && !wrong; c.seed++)
+        for (c.seed = 0; c.seed < 2 && !wrong; c.seed++)
             wrong = run_module(m, &c, NULL) != TW_OK;
         arena_rewind(&schedule_memory, mark);
         if (wrong)
@@ -227,23 +227,23 @@ START_TEST(gradients)
 }
 END_TEST
 
-/* Three shapes, so that loops end in different slots. */
+/* Three shapes, so that loops end in different slots; of one program, as all are alike. */
 typedef struct thorough {
     trial shape[3];
     int warps;
 } thorough;
 
-#define SHAPES(d, m, n, block_m, block_n, causal)                                                  \
+#define SHAPES(d, n, block_m, block_n, causal)                                                     \
     {                                                                                              \
-        ATTENTION("bf16", d, m, n, block_m, block_n, causal, 0),                                   \
-            ATTENTION("bf16", d, m, n + block_n, block_m, block_n, causal, 0),                     \
-            ATTENTION("bf16", d, m, n + 2 * block_n, block_m, block_n, causal, 0)                  \
+        ATTENTION(1, d, block_m, n, block_m, block_n, causal, 0),                                  \
+            ATTENTION(1, d, block_m, n + block_n, block_m, block_n, causal, 0),                    \
+            ATTENTION(1, d, block_m, n + 2 * block_n, block_m, block_n, causal, 0)                 \
     }
 
 static const thorough attention[] = {
-    {SHAPES(32, 64, 155, 32, 16, "false"), 2},    {SHAPES(32, 128, 160, 64, 16, "true"), 4},
-    {SHAPES(64, 64, 190, 64, 64, "false"), 4},    {SHAPES(16, 128, 75, 128, 16, "false"), 8},
-    {SHAPES(128, 64, 75, 64, 16, "false"), 4},
+    {SHAPES(32, 155, 32, 16, "false"), 2}, {SHAPES(32, 160, 64, 16, "true"), 4},
+    {SHAPES(64, 190, 64, 64, "false"), 4}, {SHAPES(16, 75, 128, 16, "false"), 8},
+    {SHAPES(128, 75, 64, 16, "false"), 4},
 };
 
 START_TEST(no_wait_and_no_barrier_too_many)
