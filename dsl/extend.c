@@ -1,13 +1,16 @@
 #include "dsl/extend.h"
 #include "dsl/parse.h"
 
-enum { MAX_CHAIN = 16 };
+/* MAX_ANEW: bytes of text that are read again, since a few words repeat a whole kernel. */
+enum { MAX_CHAIN = 16, MAX_ANEW = 4 << 20 };
 
 typedef struct extending {
     const unit_list *units;
     arena *a;
     intern *names;
     diag_list *diags;
+    uint32_t anew; /* bytes */
+    const kernel_ast *whole; /* the kernel that is completed */
 } extending;
 
 /* ---- the base ---- */
@@ -22,18 +25,13 @@ static kernel_ast *kernel_named(const unit_ast *unit, const char *name)
     return NULL;
 }
 
-/* A new tree of the kernel: its file was read before, without errors. */
-static kernel_ast *read_anew(const extending *x, const char *name)
+static const kernel_ast *base_of(const extending *x, const kernel_ast *k)
 {
-    for (uint32_t i = 0; i < x->units->n; i++) {
-        const unit_ast *unit = x->units->at[i];
-        diag_list quiet;
-        if (!kernel_named(unit, name))
-            continue;
-        diag_init(&quiet, x->a);
-        return kernel_named(parse_text(x->a, x->names, unit->src, &quiet), name);
-    }
-    return NULL;
+    const kernel_ast *base = NULL;
+
+    for (uint32_t i = 0; i < x->units->n && !base; i++)
+        base = kernel_named(x->units->at[i], k->base);
+    return base;
 }
 
 static void report_unknown(const extending *x, const kernel_ast *k)
@@ -140,21 +138,39 @@ static void check_body(const extending *x, const kernel_ast *k, const decl_list 
 
 /* ---- */
 
-/* A kernel that does not fit its base is broken: what its names mean would be a guess. */
-/* A kernel that stays without its base is broken: its names would mean nothing. */
-static void complete(const extending *x, kernel_ast *k, int chain)
+/* What k can be made from; NULL, and reported, if there is nothing. */
+static kernel_ast *read_base(extending *x, const kernel_ast *k, int chain)
 {
-    kernel_ast *base = chain < MAX_CHAIN ? read_anew(x, k->base) : NULL;
-    uint32_t before = x->diags->errors;
+    const kernel_ast *base = base_of(x, k);
+    diag_list quiet;
 
     if (chain == MAX_CHAIN) {
-        diag_add(x->diags, DIAG_RECURSION, k->base_at, "'%s' extends itself, or %d others",
-                 k->self->name, MAX_CHAIN);
-        k->is_broken = true;
-        return;
+        diag_add(x->diags, DIAG_RECURSION, x->whole->base_at,
+                 "'%s' extends itself, or more than %d others", x->whole->self->name, MAX_CHAIN);
+        return NULL;
     }
     if (!base) {
         report_unknown(x, k);
+        return NULL;
+    }
+    x->anew += base->where.hi - base->where.lo;
+    if (x->anew > MAX_ANEW) {
+        diag_add(x->diags, DIAG_LIMIT, k->base_at,
+                 "the kernels that others extend repeat more than %d bytes of text", MAX_ANEW);
+        return NULL;
+    }
+    diag_init(&quiet, x->a);
+    return parse_kernel_anew(x->a, x->names, base, &quiet);
+}
+
+/* A kernel that stays without its base, or does not fit it, is broken: its names would mean nothing,
+ * or a guess. */
+static void complete(extending *x, kernel_ast *k, int chain)
+{
+    kernel_ast *base = read_base(x, k, chain);
+    uint32_t before = x->diags->errors;
+
+    if (!base) {
         k->is_broken = true;
         return;
     }
@@ -179,12 +195,17 @@ static void complete(const extending *x, kernel_ast *k, int chain)
 
 void extend_kernels(const unit_list *units, arena *a, intern *names, diag_list *diags)
 {
-    extending x = {units, a, names, diags};
+    extending x = {units, a, names, diags, 0, NULL};
     const decl_list *top = &units->at[0]->top;
 
     for (uint32_t i = 0; i < top->n; i++) {
         const decl *d = top->at[i];
-        if (d->kind == DECL_KERNEL && d->kernel->base && !d->kernel->is_broken)
+        if (d->kind != DECL_KERNEL || !d->kernel->base || d->kernel->is_broken)
+            continue;
+        x.whole = d->kernel;
+        if (x.anew > MAX_ANEW)
+            d->kernel->is_broken = true;
+        else
             complete(&x, d->kernel, 0);
     }
 }

@@ -27,7 +27,7 @@ static const char *joined(arena *a, const char *from, const char *path)
         at += n + (at[n] == '/');
     }
     *end = '\0';
-    return whole;
+    return end > whole ? whole : ".";
 }
 
 static bool has_path(const import_list *list, const char *path)

@@ -205,6 +205,20 @@ static void lex_number(lexer *x)
     }
 }
 
+/* Whoever shows the text would hand it to a terminal. */
+static bool is_control(char c)
+{
+    return ((unsigned char)c < ' ' && c != '\t') || c == 0x7f;
+}
+
+static void report_control(lexer *x, const char *at)
+{
+    uint32_t lo = (uint32_t)(at - x->src->text);
+
+    diag_add(x->diags, DIAG_BAD_LITERAL, (span){x->src, lo, lo + 1},
+             "a control character is not part of the language");
+}
+
 static void lex_string(lexer *x)
 {
     const char *from = x->at++;
@@ -214,8 +228,10 @@ static void lex_string(lexer *x)
     while (x->at < x->end && *x->at != '"' && *x->at != '\n') {
         if (*x->at == '\\' && (x->at[1] == '"' || x->at[1] == '\\'))
             x->at++;
-        if (*x->at != '\0')
+        if (!is_control(*x->at))
             sb_char(&text, *x->at);
+        else if (*x->at != '\r') /* may end the line */
+            report_control(x, x->at);
         x->at++;
     }
     if (x->at < x->end && *x->at == '"')
@@ -241,38 +257,92 @@ static void lex_symbol(lexer *x)
     do
         x->at++;
     while (x->at < x->end && ((unsigned char)*x->at & 0xC0) == 0x80);
-    diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from),
-             (unsigned char)*from >= ' ' ? "'%.*s' is not part of the language"
-                                         : "a control character%.*s is not part of the language",
-             (unsigned char)*from >= ' ' ? (int)(x->at - from) : 0, from);
+    if (is_control(*from))
+        report_control(x, from);
+    else
+        diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from),
+                 "'%.*s' is not part of the language", (int)(x->at - from), from);
+}
+
+/* ---- UTF-8 ---- */
+
+/* The bytes of the character at s, 0 when they are none of UTF-8; s is ended by a NUL. */
+static size_t character_at(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+
+    for (size_t i = 1; i < n; i++) {
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool is_long = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
+    bool is_beyond = (u[0] == 0xed && u[1] > 0x9f) || (u[0] == 0xf4 && u[1] > 0x8f) || u[0] > 0xf4;
+    return is_long || is_beyond ? 0 : n;
+}
+
+/* false, and reported, when the text is of another encoding: then nothing in it means anything. */
+static bool check_utf8(lexer *x)
+{
+    const char *at = x->at;
+    size_t n = 1;
+
+    while (at < x->end && (n = character_at(at)) != 0)
+        at += n;
+    if (n)
+        return true;
+    uint32_t lo = (uint32_t)(at - x->src->text);
+    bool is_wide = x->src->len > 1 && (memcmp(x->src->text, "\xff\xfe", 2) == 0 ||
+                                       memcmp(x->src->text, "\xfe\xff", 2) == 0);
+    diag *d = diag_add(x->diags, DIAG_BAD_LITERAL, (span){x->src, lo, lo + 1},
+                       "a byte that is not UTF-8: 0x%02x", (unsigned)(unsigned char)*at);
+    diag_hint(x->diags, d, "save the text as UTF-8%s", is_wide ? "; this is UTF-16" : "");
+    return false;
+}
+
+/* ---- all of it ---- */
+
+static void lex_all(lexer *x)
+{
+    while (x->at < x->end) {
+        char c = *x->at;
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+            x->at++;
+        else if (c == '/' && (x->at[1] == '/' || x->at[1] == '*'))
+            skip_comment(x);
+        else if (is_letter(c))
+            lex_word(x);
+        else if (is_digit(c) || (c == '.' && is_digit(x->at[1])))
+            lex_number(x);
+        else if (c == '"')
+            lex_string(x);
+        else
+            lex_symbol(x);
+    }
+    add(x, TOK_EOF, x->at);
 }
 
 void lex_text(token_list *out, arena *a, intern *names, const source *src, diag_list *diags)
 {
     lexer x = {src, src->text, src->text + src->len, a, names, diags, out};
+    bool is_text = src->len <= SOURCE_MAX_BYTES;
 
     *out = (token_list){0};
-    if (src->len > SOURCE_MAX_BYTES) {
-        diag_add(diags, DIAG_LIMIT, (span){src, 0, 0},
-                 "the text is longer than %u bytes", SOURCE_MAX_BYTES);
-        x.at = x.end;
-    } else if (src->len >= 3 && memcmp(x.at, "\xef\xbb\xbf", 3) == 0) {
+    if (!is_text)
+        diag_add(diags, DIAG_LIMIT, (span){src, 0, 0}, "the text is longer than %u bytes",
+                 SOURCE_MAX_BYTES);
+    if (src->len >= 3 && memcmp(x.at, "\xef\xbb\xbf", 3) == 0)
         x.at += 3; /* the mark that some editors begin a file with */
-    }
-    while (x.at < x.end) {
-        char c = *x.at;
-        if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
-            x.at++;
-        else if (c == '/' && (x.at[1] == '/' || x.at[1] == '*'))
-            skip_comment(&x);
-        else if (is_letter(c))
-            lex_word(&x);
-        else if (is_digit(c) || (c == '.' && is_digit(x.at[1])))
-            lex_number(&x);
-        else if (c == '"')
-            lex_string(&x);
-        else
-            lex_symbol(&x);
-    }
-    add(&x, TOK_EOF, x.at);
+    if (!is_text || !check_utf8(&x))
+        x.at = x.end;
+    lex_all(&x);
+}
+
+void lex_part(token_list *out, arena *a, intern *names, span part, diag_list *diags)
+{
+    const char *text = part.src->text;
+    lexer x = {part.src, text + part.lo, text + part.hi, a, names, diags, out};
+
+    *out = (token_list){0};
+    lex_all(&x);
 }

@@ -344,3 +344,14 @@ unit_ast *parse_text(arena *a, intern *names, const source *src, diag_list *diag
     }
     return unit;
 }
+
+kernel_ast *parse_kernel_anew(arena *a, intern *names, const kernel_ast *k, diag_list *diags)
+{
+    unit_ast *unit = ARENA_NEW(a, unit_ast);
+    token_list tokens;
+
+    lex_part(&tokens, a, names, k->where, diags);
+    parser p = {.at = tokens.all.at, .src = k->where.src, .a = a, .diags = diags, .unit = unit};
+    const token *first = p.at;
+    return parse_accept(&p, TOK_KERNEL) ? parse_kernel(&p, first) : NULL;
+}

@@ -7,6 +7,8 @@
 #include "dsl/ast.h"
 
 unit_ast *parse_text(arena *a, intern *names, const source *src, diag_list *diags);
+/* Another tree of a kernel whose text was read without errors. */
+kernel_ast *parse_kernel_anew(arena *a, intern *names, const kernel_ast *k, diag_list *diags);
 
 /* ---- inside the parser ---- */
 

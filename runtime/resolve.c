@@ -3,11 +3,12 @@
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
 #include "runtime/args.h"
+#include "runtime/clock.h"
 #include "runtime/lower.h"
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_COMBINATIONS 1000000 /* tried for a valid default */
+#define MAX_COMBINATIONS 100000 /* looked at for a valid one: about a second */
 
 /* ---- what a configuration is made of --------------------------------------------------------- */
 
@@ -103,27 +104,37 @@ static tw_status first_valid(const tw_kernel *k, const target *t, const problem 
                              config *cfg)
 {
     const char *why = NULL, *first_why = NULL;
+    bool is_all = false;
 
-    for (int tried = 0; tried < MAX_COMBINATIONS; tried++) {
+    for (int tried = 0; tried < MAX_COMBINATIONS && !is_all; tried++) {
         if (config_valid(k, t, p, cfg, &why))
             return TW_OK;
         first_why = first_why ? first_why : why;
-        if (!advance(k, t, fixed, cfg))
-            break;
+        is_all = !advance(k, t, fixed, cfg);
     }
+    if (!is_all)
+        return error_diag(TW_E_LIMIT, DIAG_LIMIT, "write the likely values of each set first",
+                          "kernel '%s' on target '%s': none of the first %d configurations is "
+                          "valid: %s",
+                          k->source->sig.name, t->name, MAX_COMBINATIONS, first_why);
     return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, NULL,
                       "kernel '%s' on target '%s': no configuration is valid: %s",
-                      k->source->sig.name, t->name, first_why ? first_why : "");
+                      k->source->sig.name, t->name, first_why);
 }
 
 bool config_next(const tw_kernel *k, const target *t, const problem *p, uint64_t fixed,
                  config *cfg)
 {
-    while (advance(k, t, fixed, cfg)) {
+    for (int looked = 0; looked < MAX_COMBINATIONS && advance(k, t, fixed, cfg); looked++) {
         if (config_valid(k, t, p, cfg, NULL))
             return true;
     }
     return false;
+}
+
+bool config_worth_another(int tried, double started)
+{
+    return tried < 16 || clock_seconds() - started < 2.0;
 }
 
 tw_status config_default(const tw_kernel *k, const target *t, const tw_device *dev,

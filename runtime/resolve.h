@@ -10,14 +10,18 @@
 
 /* The first valid combination in the order written (last set fastest); schedule parameters from the
  * target's table, dynamic ones from the device (dev NULL: 1). TW_E_ARG when no combination is
- * valid. */
+ * valid, TW_E_LIMIT when there are so many that not all were looked at. */
 tw_status config_default(const tw_kernel *k, const target *t, const tw_device *dev,
                          const problem *p, config *out);
 /* The next valid configuration in the order of the kernel's sets, after one of config_default or
- * config_pin (fixed: what that pinned); false when there is none. For a device whose limits the one
+ * config_pin (fixed: what that pinned); false when none is found. For a device whose limits the one
  * before does not meet. */
 bool config_next(const tw_kernel *k, const target *t, const problem *p, uint64_t fixed,
                  config *cfg);
+/* Is it worth to try another, after so many that did not meet the limits since started (of
+ * clock_seconds)? What the first ones do not meet, as a kernel of too many operations, others will
+ * hardly; only what costs next to nothing is looked at to the end. */
+bool config_worth_another(int tried, double started);
 /* Pins what text names ("BLOCK_M=64,threads=2") in *cfg, which holds the defaults. *pinned: bit i
  * set when value[i] was named (may be NULL). With pins, the unpinned tune parameters move to the
  * first combination that is valid together with them. TW_E_ARG: an unknown name (the error lists

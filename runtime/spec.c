@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "runtime/clock.h"
 #include "runtime/lower.h"
 #include "runtime/resolve.h"
 #include <string.h>
@@ -399,10 +400,13 @@ static tw_status make_code(tw_kernel *k, tw_device *dev, const problem *p,
 static tw_status make_fitting(tw_kernel *k, tw_device *dev, const problem *p,
                               config_answer *answer, unsigned flags, choice *c)
 {
+    double started = clock_seconds();
     tw_status st = make_code(k, dev, p, answer, flags, c);
 
-    while (st == TW_E_LIMIT && answer->layer == TW_LAYER_DEFAULT &&
-           config_next(k, dev->target, p, 0, &answer->cfg))
+    for (int tried = 1; st == TW_E_LIMIT && answer->layer == TW_LAYER_DEFAULT &&
+                        config_worth_another(tried, started) &&
+                        config_next(k, dev->target, p, 0, &answer->cfg);
+         tried++)
         st = make_code(k, dev, p, answer, flags, c);
     if (st == TW_OK)
         error_clear();

@@ -248,8 +248,10 @@ static tw_status job_run(tune_job *j, const char *pin)
     tw_status st = error_thrown(guard_run(key_guarded, j));
     if (st == TW_OK)
         st = tune_or_take(j);
-    while (st == TW_E_LIMIT && /* the start does not fit the device */
-           config_next(rq->k, rq->dev->target, &rq->args->p, rq->pinned, &rq->start))
+    for (int tried = 1; /* the start does not fit the device */
+         st == TW_E_LIMIT && config_worth_another(tried, rq->started) &&
+         config_next(rq->k, rq->dev->target, &rq->args->p, rq->pinned, &rq->start);
+         tried++)
         st = tune_or_take(j);
     arena_release(&j->a);
     if (st == TW_OK)

@@ -317,6 +317,27 @@ START_TEST(out_of_memory_is_a_status)
 }
 END_TEST
 
+/* A few words repeat a kernel as long as a text may be: only so often. */
+START_TEST(what_is_extended_is_bounded)
+{
+    enum { ROOM = 1 << 20 };
+    char *text = malloc(ROOM);
+    size_t n = 0;
+
+    n += (size_t)snprintf(text + n, ROOM - n, "kernel k(x: f32[N]) grid (1) {\n");
+    for (int i = 0; i < 25000; i++)
+        n += (size_t)snprintf(text + n, ROOM - n, "{ let a = N + N; }\n");
+    n += (size_t)snprintf(text + n, ROOM - n, "}\n");
+    for (int i = 0; i < 8000; i++)
+        n += (size_t)snprintf(text + n, ROOM - n, "kernel k%d extends k { }\n", i);
+    ck_assert_uint_lt(n, ROOM);
+    ck_assert_int_eq(load(text), TW_E_SOURCE);
+    ck_assert_uint_eq(diags.errors, 1);
+    ck_assert_int_eq(diags.all.at[0]->id, DIAG_LIMIT);
+    free(text);
+}
+END_TEST
+
 START_TEST(the_tree_prints)
 {
     static const char text[] = "fn f(x) { return x * 2; }\n"
@@ -361,6 +382,7 @@ Suite *test_suite(void)
     tcase_add_test(c, embedded_zeros_are_errors);
     tcase_add_test(c, threads_share_a_source);
     tcase_add_test(c, out_of_memory_is_a_status);
+    tcase_add_test(c, what_is_extended_is_bounded);
     tcase_add_test(c, the_tree_prints);
     suite_add_tcase(s, c);
     return s;

@@ -82,6 +82,44 @@ START_TEST(tuned)
 }
 END_TEST
 
+/* No configuration fits, and there are 65536: it ends, soon. */
+START_TEST(none_fits)
+{
+    char *text = malloc(ROOM);
+    tw_kernel *many;
+    tw_tune_options opt = TW_TUNE_OPTIONS_INIT;
+    size_t n = (size_t)snprintf(text, ROOM,
+                                "kernel k(x: f32[M, N], out y: f32[N, M])\n"
+                                "tune A in range(256), B in range(256)\n"
+                                "grid (1) {\nvar t = load(x[0 :+ 128, 0 :+ 128]);\n");
+
+    for (int i = 0; i < 300; i++)
+        n += (size_t)snprintf(text + n, ROOM - n, "t = dot(t, t);\n");
+    n += (size_t)snprintf(text + n, ROOM - n, "store(y[0 :+ 128, 0 :+ 128], t);\n}\n");
+    ck_assert_int_eq(tw_kernel_load_text(cx, "many.tw", text, n, NULL, &many), TW_OK);
+    free(text);
+    ck_assert_int_eq(tw_launch(many, dev, NULL, args, 2), TW_E_LIMIT);
+    ck_assert_int_eq(tw_tune(many, dev, args, 2, &opt, NULL), TW_E_LIMIT);
+    tw_kernel_destroy(many);
+}
+END_TEST
+
+/* Too many combinations to look at: nothing is claimed of those that were not. */
+START_TEST(none_is_found)
+{
+    static const char text[] = "kernel k(x: f32[M, N], out y: f32[N, M])\n"
+                               "tune A in range(256), B in range(256), C in range(256)\n"
+                               "     with A == 255 && B == 255 && C == 255\n"
+                               "grid (1) { }\n";
+    tw_kernel *far;
+
+    ck_assert_int_eq(tw_kernel_load_text(cx, "far.tw", text, sizeof text - 1, NULL, &far), TW_OK);
+    ck_assert_int_eq(tw_launch(far, dev, NULL, args, 2), TW_E_LIMIT);
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "none of the first 100000 configurations"));
+    tw_kernel_destroy(far);
+}
+END_TEST
+
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
@@ -92,6 +130,8 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, launched);
     tcase_add_test(t, tuned);
+    tcase_add_test(t, none_fits);
+    tcase_add_test(t, none_is_found);
     suite_add_tcase(s, t);
     return s;
 }

@@ -78,6 +78,8 @@ START_TEST(paths_are_seen_from_the_file)
         {"../k.tw", "../f.tw", "../../f.tw "},
         {"/k.tw", "../f.tw", "/../f.tw "},
         {"dir/k.tw", "/abs/./f.tw", "/abs/f.tw "},
+        {"k.tw", ".", ". "},
+        {"dir/k.tw", "..", ". "},
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

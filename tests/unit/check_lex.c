@@ -118,7 +118,34 @@ static const char *const malformed[] = {"9223372036854775808",
                                         "\"two\nlines\"",
                                         "0x0x5",
                                         "1e5e5",
-                                        "\xc3\xa9"};
+                                        "\xc3\xa9",
+                                        "\x7f",
+                                        "\"\x1b[31m\"", /* for whoever shows the text */
+                                        "\"\x7f\""};
+
+/* Wherever it stands; nothing else is said, since nothing else means anything. */
+static const char *const not_utf8[] = {
+    "fn // \xff",        "fn /* \xc3\x28 */",  "\"\x80\"",
+    "fn \xc3",           "\xc0\xaf",           "\xe0\x80\x80",
+    "\xed\xa0\x80",      "\xf4\x90\x80\x80",   "\xf0\x80\x80\x80",
+    "\xf8\x88\x80\x80\x80", "\xff\xfe" "f",       "// \xe2\x82"};
+
+START_TEST(what_is_not_utf8_is_one_error)
+{
+    ck_assert_str_eq(kinds_of(not_utf8[_i]), "");
+    ck_assert_uint_eq(diags.errors, 1);
+    ck_assert_ptr_nonnull(strstr(diags.all.at[0]->text, "not UTF-8"));
+}
+END_TEST
+
+START_TEST(what_is_utf8_may_stand_in_comments_and_texts)
+{
+    ck_assert_str_eq(kinds_of("fn /* \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf */"
+                              "\"\xed\x9f\xbf\t\""),
+                     "fn text");
+    ck_assert_uint_eq(diags.errors, 0);
+}
+END_TEST
 
 START_TEST(malformed_text_is_an_error)
 {
@@ -182,6 +209,8 @@ Suite *test_suite(void)
     tcase_add_test(c, words_are_names_or_reserved);
     tcase_add_test(c, numbers_have_their_values);
     tcase_add_loop_test(c, malformed_text_is_an_error, 0, sizeof malformed / sizeof *malformed);
+    tcase_add_loop_test(c, what_is_not_utf8_is_one_error, 0, sizeof not_utf8 / sizeof *not_utf8);
+    tcase_add_test(c, what_is_utf8_may_stand_in_comments_and_texts);
     tcase_add_test(c, comments_are_skipped);
     tcase_add_test(c, texts_have_two_escapes);
     tcase_add_test(c, positions_are_bytes);
