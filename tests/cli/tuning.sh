@@ -55,8 +55,9 @@ stopped() {
 }
 expect 13 "tuning was stopped; " stopped tune 2048
 expect 13 "" stopped tune 2048 --again --json
-json "$work/out" 'd["cancelled"] and d["winner"]["median_s"] > 0'
-python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); sys.exit(d["winner"] != d["default"])' \
+# on a loaded machine it may be stopped before the first one was measured
+json "$work/out" 'd["cancelled"] and ("winner" not in d or d["winner"]["median_s"] > 0)'
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); sys.exit(d.get("winner") != d.get("default"))' \
     "$work/out" || expect 0 "attention_fwd" "$tw" cache list
 expect 13 "tuning was stopped" stopped run 4096 o="$work/none.npy"
 [ ! -e "$work/none.npy" ] || complain "a stopped run wrote its output"
