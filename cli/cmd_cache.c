@@ -223,8 +223,8 @@ static int cache_import(cli *c, tw_context *cx, const char *word)
     if (tw_store_import(cx, word, c->opt.artifacts, &n))
         return cli_fail_last(c);
     if (n.refused)
-        cli_warn(c, "%s: %lld rows are not what an export writes and were left out", word,
-                 (long long)n.refused);
+        cli_warn(c, "%s: %lld row%s not what an export writes; left out", word,
+                 (long long)n.refused, n.refused == 1 ? " is" : "s are");
     return show_counts(c, &n, "taken over");
 }
 

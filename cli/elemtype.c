@@ -133,12 +133,14 @@ void elemtype_put(const elemtype *e, double value, void *out)
 static bool parse_float(const elemtype *e, const char *text, void *out)
 {
     char *end;
-    double value = strtod(text, &end);
 
-    if (end == text || *end)
+    errno = 0;
+    double value = strtod(text, &end);
+    bool is_beyond = errno == ERANGE && isinf(value);
+    if (end == text || *end || is_beyond)
         return false;
     elemtype_put(e, value, out);
-    return true;
+    return isfinite(elemtype_value(e, out)) || !isfinite(value);
 }
 
 static bool parse_bool(const char *text, void *out)

@@ -326,6 +326,7 @@ typedef struct tw_launch_options {
 #define TW_LAUNCH_OPTIONS_INIT {sizeof(tw_launch_options), NULL, false, false, 0, 0, false}
 
 /* Checks the arguments, specialises and compiles on the first use of a combination, and launches.
+ * k and dev are of one context.
  * A tensor argument needs: the parameter's dtype and rank, agreement of dimensions of one name,
  * the device's memory, natural alignment, no null base unless empty; an out or inout tensor
  * overlaps no other argument and has no zero stride over an extent above 1.

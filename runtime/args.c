@@ -186,6 +186,9 @@ tw_status runtime_resolve_args(const tw_kernel *k, const tw_device *dev, const t
 {
     resolver r; /* not cleared: large, and only what the signature names is used */
 
+    if (dev && dev->cx != k->cx) /* its code would outlive the device that it is for */
+        return ARG_ERROR(NULL, "kernel '%s' and device '%s' are of two contexts",
+                         k->source->sig.name, dev->spec);
     r.source = k->source;
     r.sig = &k->source->sig;
     r.dev = dev;

@@ -24,8 +24,9 @@ static bool text_float(const char *text, double *out)
     char *end;
 
     pthread_once(&c_locale_once, open_c_locale);
+    errno = 0;
     *out = c_locale ? strtod_l(text, &end, c_locale) : strtod(text, &end);
-    return end != text && *end == 0;
+    return end != text && *end == 0 && !(errno == ERANGE && isinf(*out));
 }
 
 /* Hexadecimal when it says so; a leading 0 does not mean octal. */
@@ -95,6 +96,10 @@ static tw_status not_a(const char *name, const char *got, const char *type)
 
 static const char *number_text(const tw_arg *arg, char out[64])
 {
+    if ((unsigned)arg->kind > TW_ARG_TEXT) {
+        snprintf(out, 64, "kind %u, which is no tw_arg_kind,", (unsigned)arg->kind);
+        return out;
+    }
     switch (arg->kind) {
     case TW_ARG_TENSOR:
         return "a tensor";
@@ -160,6 +165,7 @@ static bool float_value(const tw_arg *arg, enum dtype t, double *out)
         break;
     case TW_ARG_BOOL:
     case TW_ARG_TENSOR:
+    default:
         return false;
     }
     *out = t == DT_F32 ? (double)(float)v : eval_round(t, (ir_scalar){.f = v}).f;

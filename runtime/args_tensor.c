@@ -215,8 +215,8 @@ static tw_status check_kind(const sig_param *p, const tw_arg *arg)
     if (!t)
         return ARG_ERROR(NULL, "tensor '%s' is NULL", p->name);
     if (t->ndim != p->rank)
-        return ARG_ERROR(NULL, "tensor '%s' must have %d dimensions, not %d", p->name, p->rank,
-                         t->ndim);
+        return ARG_ERROR(NULL, "tensor '%s' must have %d dimension%s, not %d", p->name, p->rank,
+                         p->rank == 1 ? "" : "s", t->ndim);
     if (t->ndim > 0 && !t->shape)
         return ARG_ERROR(NULL, "tensor '%s': shape is NULL", p->name);
     return TW_OK;

@@ -24,7 +24,7 @@ static const device_kind *kind_of(const char *spec, const char **options)
     size_t n = strcspn(spec, ":");
 
     *options = spec[n] ? spec + n + 1 : "";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && (!spec[n] || **options); i++)
         if (strlen(kinds[i].spec) == n && strncmp(kinds[i].spec, spec, n) == 0)
             return &kinds[i];
     return NULL;

@@ -7,12 +7,9 @@
 #include "runtime/lower.h"
 #include "runtime/resolve.h"
 #include "runtime/spec.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "runtime/text_file.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- finding the kernel in a text -------------------------------------------------------------
  */
@@ -236,50 +233,18 @@ void tw_kernel_destroy(tw_kernel *k)
     mem_free(k);
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- texts and files ------------------------------------------------------------------------- */
 
-/* NULL, or why not, with *st. */
-static const char *read_all(FILE *f, tw_status *st, char **text, size_t *length)
-{
-    struct stat info;
-
-    *st = TW_E_IO;
-    if (fstat(fileno(f), &info) != 0)
-        return strerror(errno);
-    if (!S_ISREG(info.st_mode))
-        return "not a regular file";
-    *st = TW_E_LIMIT;
-    if (info.st_size > (off_t)SOURCE_MAX_BYTES)
-        return "above the limit of 1 MiB for a kernel's text";
-    *st = TW_E_NOMEM;
-    *text = mem_alloc((size_t)info.st_size + 1);
-    if (!*text)
-        return "no memory to read it";
-    *length = fread(*text, 1, (size_t)info.st_size, f);
-    (*text)[*length] = 0;
-    *st = ferror(f) ? TW_E_IO : TW_OK;
-    if (*st == TW_OK)
-        return NULL;
-    mem_free(*text);
-    return strerror(errno);
-}
+static const char too_long[] = "above the limit of 1 MiB for a kernel's text";
 
 static tw_status read_file(void *user, const char *path, char **text, size_t *length,
                            const char **why)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a FIFO's writer */
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
-    tw_status st = TW_E_IO;
+    tw_status st = text_file_read(path, SOURCE_MAX_BYTES, text, length, why);
 
     (void)user;
-    if (!f) {
-        *why = strerror(errno);
-        if (fd >= 0)
-            close(fd);
-        return st;
-    }
-    *why = read_all(f, &st, text, length);
-    fclose(f);
+    if (st == TW_E_LIMIT)
+        *why = too_long;
     return st;
 }
 
@@ -299,6 +264,8 @@ tw_status tw_kernel_load_text(tw_context *cx, const char *name, const char *text
     error_clear();
     if (!cx || !name || !text || !out)
         return error_set(TW_E_ARG, "tw_kernel_load_text: cx, name, text or out is NULL");
+    if (length > SOURCE_MAX_BYTES) /* which may be no length at all: nothing is read */
+        return error_set(TW_E_LIMIT, "%s: %s", name, too_long);
     return load_text(cx, name, text, length, kernel, NULL, out);
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
+#include "runtime/text_file.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -223,7 +224,7 @@ const profile_text *profile_at(size_t i)
     return &profile_texts[i];
 }
 
-static tw_status no_file(const char *name, int error)
+static tw_status no_file(const char *name, tw_status st, const char *why)
 {
     char list[160] = "those that are built in: ";
     size_t n = strlen(list);
@@ -232,30 +233,23 @@ static tw_status no_file(const char *name, int error)
         int m = snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", profile_at(i)->name);
         n += m > 0 ? (size_t)m : 0;
     }
-    return error_diag(TW_E_IO, DIAG_BAD_FILE, list, "profile '%.200s' cannot be read: %s", name,
-                      strerror(error));
+    return error_diag(st, DIAG_BAD_FILE, list, "profile '%.200s' cannot be read: %s", name, why);
 }
 
 static tw_status parse_file(const char *name, gpu_profile *out)
 {
-    FILE *f = fopen(name, "re");
-    char *text = f ? mem_alloc(MAX_FILE + 1) : NULL;
-    tw_status st = TW_OK;
+    const char *why = NULL;
+    char *text;
+    size_t n = 0;
+    tw_status st = text_file_read(name, MAX_FILE, &text, &n, &why);
 
-    if (!f)
-        return no_file(name, errno);
-    size_t n = text ? fread(text, 1, MAX_FILE + 1, f) : 0;
-    if (!text)
-        st = error_set(TW_E_NOMEM, "no memory for a profile");
-    else if (ferror(f))
-        st = no_file(name, errno ? errno : EIO);
-    else if (n > MAX_FILE)
-        st = error_diag(TW_E_IO, DIAG_BAD_FILE, NULL,
-                        "profile '%.200s' is larger than %d bytes: this is none", name, MAX_FILE);
-    if (st == TW_OK)
-        st = profile_parse(name, text, n, out);
+    if (st == TW_E_LIMIT)
+        return error_diag(TW_E_IO, DIAG_BAD_FILE, NULL,
+                          "profile '%.200s' is larger than %d bytes: this is none", name, MAX_FILE);
+    if (st != TW_OK)
+        return no_file(name, st, why);
+    st = profile_parse(name, text, n, out);
     mem_free(text);
-    fclose(f);
     return st;
 }
 

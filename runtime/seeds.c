@@ -1,11 +1,11 @@
 #include "runtime/seeds.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
-#include <errno.h>
+#include "runtime/text_file.h"
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_LINE 512
+#define MAX_BYTES (1 << 20)
 #define MAX_SEEDS 4096
 
 extern const char *const seeds_shipped[]; /* generated from kernels/seeds.txt */
@@ -17,8 +17,9 @@ struct seed_list {
 
 typedef struct reading {
     seed_list *l;
-    FILE *f;       /* NULL: the shipped ones */
-    int line, bad; /* bad: the first line that is wrong, or 0 */
+    const char *text; /* NULL: the shipped ones */
+    size_t length;    /* of text */
+    int line, bad;    /* bad: the first line that is wrong, or 0 */
 } reading;
 
 /* As store_coords_text separates them: "D=64, M~1024". */
@@ -39,10 +40,9 @@ static const char *problem_of(arena *a, const char *word)
 /* A row has four words; a comment or an empty line is none. */
 static void add_row(reading *r, const char *text)
 {
-    char *rest = arena_strdup(&r->l->a, text), *word[5] = {0};
+    char *rest = arena_strndup(&r->l->a, text, strcspn(text, "#\n")), *word[5] = {0};
     int n = 0;
 
-    rest[strcspn(rest, "#\n")] = 0;
     while (n < 5 && (word[n] = strtok_r(rest, " \t\r", &rest)) != NULL)
         n++;
     if (n == 0)
@@ -58,14 +58,18 @@ static void add_row(reading *r, const char *text)
 static tw_status read_guarded(void *arg)
 {
     reading *r = arg;
-    char line[MAX_LINE];
+    const char *line = r->text;
 
-    for (int i = 0; !r->f && seeds_shipped[i]; i++)
+    for (int i = 0; !line && seeds_shipped[i]; i++)
         add_row(r, seeds_shipped[i]);
-    while (r->f && fgets(line, sizeof line, r->f)) {
+    while (line && *line) {
         r->line++;
         add_row(r, line);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
     }
+    if (line && line < r->text + r->length) /* a NUL */
+        r->bad = r->bad ? r->bad : r->line;
     return TW_OK;
 }
 
@@ -80,20 +84,25 @@ tw_status seeds_open(tw_context *cx, const char *path, seed_list **out)
     reading r = {0};
     char what[40];
 
+    const char *why = NULL;
+    char *text = NULL;
+    size_t length = 0;
+
     *out = NULL;
     if (path && !*path)
         return TW_OK;
-    r.f = path ? fopen(path, "re") : NULL;
-    if (path && !r.f) {
-        warn(cx, path, strerror(errno));
+    tw_status st = path ? text_file_read(path, MAX_BYTES, &text, &length, &why) : TW_OK;
+    if (st != TW_OK && st != TW_E_NOMEM) {
+        warn(cx, path, why);
         return TW_OK;
     }
-    r.l = mem_zalloc(sizeof *r.l);
+    r.text = text;
+    r.length = length;
+    r.l = st == TW_OK ? mem_zalloc(sizeof *r.l) : NULL;
     if (r.l)
         arena_init(&r.l->a);
-    tw_status st = r.l ? guard_run(read_guarded, &r) : TW_E_NOMEM;
-    if (r.f)
-        fclose(r.f);
+    st = r.l ? guard_run(read_guarded, &r) : TW_E_NOMEM;
+    mem_free(text);
     if (st != TW_OK) {
         seeds_close(r.l);
         return error_set(st, "no memory for seeds");

@@ -159,7 +159,7 @@ static tw_status read_ordinal(const char *options, int count, int *out)
     if (!options[0])
         return TW_OK;
     long n = strtol(options, &end, 10);
-    if (end == options || *end || options[0] == '-')
+    if (options[0] < '0' || options[0] > '9' || *end)
         return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, "write cuda, or cuda:N for the N-th GPU",
                           "device 'cuda:%.40s': that is no number of a GPU", options);
     if (n >= count)

@@ -33,7 +33,7 @@ static tw_status read_threads(const char *options, int *out)
     if (!options[0])
         return TW_OK;
     long n = strtol(options, &end, 10);
-    if (end == options || *end || n < 1 || n > POOL_MAX_THREADS)
+    if (options[0] < '0' || options[0] > '9' || *end || n < 1 || n > POOL_MAX_THREADS)
         return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, "write cpu, or cpu:N for N threads",
                           "device 'cpu:%.40s': the number of threads must be 1 to %d", options,
                           POOL_MAX_THREADS);

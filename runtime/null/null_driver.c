@@ -92,6 +92,7 @@ static tw_status null_sync(tw_device *dev, tw_stream *stream)
 
 tw_status tw_null_query(const tw_device *dev, tw_null_stats *stats)
 {
+    error_clear();
     if (!dev || !stats || dev->drv != &null_driver)
         return error_set(TW_E_ARG, "tw_null_query: not a null device");
     null_device *n = dev->self;
@@ -103,6 +104,7 @@ tw_status tw_null_query(const tw_device *dev, tw_null_stats *stats)
 
 tw_status tw_null_fail(tw_device *dev, const char *op, unsigned n, tw_status st)
 {
+    error_clear();
     if (!dev || !op || dev->drv != &null_driver)
         return error_set(TW_E_ARG, "tw_null_fail: not a null device");
     null_device *null = dev->self;

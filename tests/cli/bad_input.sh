@@ -42,6 +42,8 @@ expect 4 "not a shape" run "$add" 'a=rand:f32[]' b="$work/a.npy"
 expect 4 "a shape is missing" run "$add" 'a=rand:f32' b="$work/a.npy"
 expect 4 "gives floats" run "$add" 'a=rand:i32[8]' b="$work/a.npy"
 expect 4 "not a value of type i32" run "$add" 'a=full:1.5:i32[8]' b="$work/a.npy"
+expect 4 "'1e999' is not a value of type f32" run "$add" 'a=full:1e999:f32[8]' b="$work/a.npy"
+expect 4 "'7e4' is not a value of type f16" run "$add" 'a=full:7e4:f16[8]' b="$work/a.npy"
 expect 10 "more than there is" run "$add" 'a=rand:f32[1000000,1000000]' b="$work/a.npy"
 expect 5 "beyond what can be addressed" run "$add" \
     'a=rand:f32[9000000000000000000,9000000000000000000]' b="$work/a.npy"

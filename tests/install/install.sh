@@ -57,7 +57,7 @@ for file in examples/*.c examples/*.cc; do
     ldd "$work/$name.static" | grep -q libtilewright && complain "$name.static needs the shared library"
 done
 
-expect 0 "" cmake -S examples -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
+expect 0 "" cmake -G Ninja -S examples -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
 expect 0 "" cmake --build "$work/build"
 for file in examples/*.c examples/*.cc; do
     name=$(basename "${file%.*}")
@@ -66,7 +66,7 @@ for file in examples/*.c examples/*.cc; do
 done
 printf 'cmake_minimum_required(VERSION 3.18)\nproject(p C)\nfind_package(tilewright 0.2 REQUIRED)\n' \
     >"$work/CMakeLists.txt"
-expect 1 "0.2" cmake -S "$work" -B "$work/other" -DCMAKE_PREFIX_PATH="$prefix"
+expect 1 "0.2" cmake -G Ninja -S "$work" -B "$work/other" -DCMAKE_PREFIX_PATH="$prefix"
 
 touch "$prefix/share/tilewright/kernels/mine.tw" # not ours: stays
 expect 0 "" cmake --build "$TW_BUILD" --target uninstall

@@ -365,6 +365,16 @@ START_TEST(scalars_lose_nothing)
     ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "1e-3x")), TW_E_ARG);
     ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "")), TW_E_ARG);
     ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", NULL)), TW_E_ARG);
+    ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "1e999")), TW_E_ARG);
+    ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "1e39")), TW_E_ARG);
+    ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "1e-999")), TW_OK);
+    ck_assert_int_eq(with_scalar(&c, TW_TEXT("scale", "-inf")), TW_OK);
+    tw_arg odd = TW_F32("scale", 1.0);
+    odd.kind = (tw_arg_kind)77;
+    ck_assert_int_eq(with_scalar(&c, odd), TW_E_ARG);
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "kind 77, which is no tw_arg_kind"));
+    odd.name = "offset";
+    ck_assert_int_eq(with_scalar(&c, odd), TW_E_ARG);
     ck_assert_int_eq(with_scalar(&c, TW_F32("offset", -2.0)), TW_OK);
     ck_assert_int_eq(c.out.scalar[6].i, -2);
     ck_assert_int_eq(with_scalar(&c, TW_F32("offset", 0.5)), TW_E_ARG);

@@ -138,6 +138,30 @@ START_TEST(refusals_name_the_argument)
 }
 END_TEST
 
+/* The code of a kernel would be kept beyond the device that it was loaded on. */
+START_TEST(contexts_do_not_mix)
+{
+    static attention a;
+    tw_context *other = NULL;
+    tw_device *there = NULL;
+    tw_kernel *k = NULL;
+    tw_bound *b = NULL;
+    tw_answer answer = TW_ANSWER_INIT;
+
+    make(&a);
+    OK(tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &k));
+    OK(tw_context_create(NULL, &other));
+    OK(tw_device_open(other, "cpu:1", &there));
+    FAILS(tw_launch(k, there, NULL, a.args, 7), TW_E_ARG, "'cpu:1' are of two contexts");
+    FAILS(tw_query(k, there, a.args, 7, NULL, &answer), TW_E_ARG, "two contexts");
+    FAILS(tw_kernel_specialize(k, there, a.args, 7, NULL, &b), TW_E_ARG, "two contexts");
+    FAILS(tw_tune(k, there, a.args, 7, NULL, NULL), TW_E_ARG, "two contexts");
+    tw_device_close(there);
+    tw_context_destroy(other);
+    tw_kernel_destroy(k);
+}
+END_TEST
+
 /* ---- kernels ----------------------------------------------------------------------------------
  */
 
@@ -230,6 +254,7 @@ START_TEST(loading_fails_with_reasons)
     FAILS(tw_kernel_load_text(cx, "both.tw", both, strlen(both), NULL, &k), TW_E_SOURCE, "");
     FAILS(tw_kernel_load_text(cx, "lengthy.tw", lengthy, strlen(lengthy), NULL, &k), TW_E_LIMIT,
           "more than 63 characters");
+    FAILS(tw_kernel_load_text(cx, "n.tw", two, SIZE_MAX, NULL, &k), TW_E_LIMIT, "1 MiB");
     ck_assert_ptr_null(k);
 }
 END_TEST
@@ -375,6 +400,9 @@ START_TEST(devices)
     FAILS(tw_device_open(cx, "interp:2", &other), TW_E_ARG, "no options");
     FAILS(tw_device_open(cx, "cpu:0", &other), TW_E_ARG, "threads must be 1");
     FAILS(tw_device_open(cx, "cpu:two", &other), TW_E_ARG, "cpu:N");
+    FAILS(tw_device_open(cx, "cpu:+1", &other), TW_E_ARG, "cpu:N");
+    FAILS(tw_device_open(cx, "cpu: 1", &other), TW_E_ARG, "cpu:N");
+    FAILS(tw_device_open(cx, "cpu:", &other), TW_E_DEVICE, "no device 'cpu:'");
     FAILS(tw_device_open(cx, NULL, &other), TW_E_ARG, "NULL");
     FAILS(tw_null_query(dev, &stats), TW_E_ARG, "not a null device");
     FAILS(tw_device_force_target(dev, "z80"), TW_E_ARG, "no code path 'z80'");
@@ -530,6 +558,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_launch);
     tcase_add_test(t, bound);
     tcase_add_test(t, refusals_name_the_argument);
+    tcase_add_test(t, contexts_do_not_mix);
     tcase_add_test(t, parameters);
     tcase_add_test(t, shapes);
     tcase_add_test(t, loading_fails_with_reasons);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char path[] = "/tmp/tw_seeds_XXXXXX";
@@ -73,11 +74,36 @@ START_TEST(what_is_wrong_is_said_once)
     a = ask("/tmp/no/such/file");
     ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT);
     ck_assert_ptr_nonnull(strstr(rt_log, "/tmp/no/such/file: No such file"));
-    a = ask("/tmp");
-    ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT);
     a = ask("");
     ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT);
     ck_assert_str_eq(rt_log, "");
+}
+END_TEST
+
+/* None of these is read to its end, which it does not have, or waited for. */
+START_TEST(what_is_no_file_is_not_read)
+{
+    unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    const char *const no_file[] = {"/tmp", "/dev/zero", path};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(ask(no_file[i]).layer, TW_LAYER_DEFAULT);
+        ck_assert_ptr_nonnull(strstr(rt_log, ": not a regular file; "));
+    }
+}
+END_TEST
+
+START_TEST(what_is_not_text_is_wrong)
+{
+    static const char zeros[] = "tuned i - BLOCK=32\n\0\0";
+    FILE *f = fopen(path, "w");
+
+    ck_assert(f && fwrite(zeros, sizeof zeros, 1, f) == 1 && fclose(f) == 0);
+    ck_assert_int_eq(ask(path).layer, TW_LAYER_SEED);
+    ck_assert_ptr_nonnull(strstr(rt_log, ": line 1 is wrong"));
+    ck_assert_int_eq(truncate(path, 2 << 20), 0);
+    ck_assert_int_eq(ask(path).layer, TW_LAYER_DEFAULT);
+    ck_assert_ptr_nonnull(strstr(rt_log, ": too long; "));
 }
 END_TEST
 
@@ -126,6 +152,8 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_file_answers);
     tcase_add_test(t, what_is_wrong_is_said_once);
+    tcase_add_test(t, what_is_no_file_is_not_read);
+    tcase_add_test(t, what_is_not_text_is_wrong);
     tcase_add_test(t, those_shipped_are_there);
     suite_add_tcase(s, t);
     return s;
