@@ -203,9 +203,20 @@ static int save_outputs(cli *c, const problem *p)
     return CLI_OK;
 }
 
+/* A range beyond the grid would run nothing, and look like success. */
+static int check_range(cli *c, const tw_answer *a)
+{
+    if (c->opt.program_count == 0 || c->opt.program_first < a->programs)
+        return CLI_OK;
+    return cli_fail(c, TW_E_ARG, "--programs=%lld:%lld: the grid has %lld program%s",
+                    (long long)c->opt.program_first, (long long)c->opt.program_count,
+                    (long long)a->programs, a->programs == 1 ? "" : "s");
+}
+
 static int run_opened(cli *c, outcome *r)
 {
     CLI_TRY(tuning_settle(c, &r->p, &r->answer));
+    CLI_TRY(check_range(c, &r->answer));
     if (c->opt.check)
         CLI_TRY(check_begin(c, &r->p, &r->check));
     CLI_TRY(launch(c, r));

@@ -161,9 +161,9 @@ static tw_status read_environment(tw_config *cfg)
         return error_set(TW_E_ARG, "TILEWRIGHT_TUNE is '%.40s', neither never nor on-miss", tune);
     if (budget) {
         const tw_arg text = TW_TEXT("TILEWRIGHT_BUDGET", budget);
-        TRY(arg_scalar(text.name, &text, DT_F64, &seconds));
-        if (!(seconds.f >= 0.0))
-            return error_set(TW_E_ARG, "TILEWRIGHT_BUDGET is '%.40s', below 0", budget);
+        if (arg_scalar(text.name, &text, DT_F64, &seconds) != TW_OK || !(seconds.f >= 0.0))
+            return error_set(TW_E_ARG, "TILEWRIGHT_BUDGET is '%.40s', not a number of seconds",
+                             budget);
     }
     TRY(usual_place(path, sizeof path));
     TRY(read_checked(cfg));

@@ -46,6 +46,43 @@ static tw_status set_const(emit_job *j, int i, const text_pair *pair, uint64_t *
     return text_const(j->k->source, (uint32_t)i, pair->value, &j->p.cons[i].value);
 }
 
+static const char *example_of(const sig_const *c)
+{
+    switch (c->kind) {
+    case BIND_DTYPE:
+        return "f32";
+    case BIND_INT:
+        return "64";
+    case BIND_BOOL:
+        return "true";
+    case BIND_ENUM:
+        return c->member[0];
+    case BIND_FN:
+        break;
+    }
+    return "NAME";
+}
+
+/* Names the first compile-time value without any, and shows how all of them are given. */
+static tw_status are_set(const kernel_sig *sig, uint64_t named)
+{
+    char hint[400] = "set what has no default, as in ";
+    const char *first = NULL;
+    size_t n = strlen(hint);
+
+    for (uint32_t i = 0; i < sig->nconsts && n < sizeof hint; i++) {
+        const sig_const *c = &sig->cons[i];
+        if (c->has_default || named >> i & 1)
+            continue;
+        n += (size_t)snprintf(hint + n, sizeof hint - n, "%s%s=%s", first ? "," : "", c->name,
+                              example_of(c));
+        first = first ? first : c->name;
+    }
+    if (!first)
+        return TW_OK;
+    return ARG_ERROR(hint, "compile-time value '%s' of kernel '%s' is not set", first, sig->name);
+}
+
 static tw_status set_consts(emit_job *j, const char *text)
 {
     const kernel_sig *sig = &j->k->source->sig;
@@ -61,12 +98,7 @@ static tw_status set_consts(emit_job *j, const char *text)
         if (i >= 0)
             TRY(set_const(j, i, &pair, &named));
     }
-    for (uint32_t i = 0; i < sig->nconsts; i++)
-        if (!sig->cons[i].has_default && !(named >> i & 1))
-            return ARG_ERROR("set it: every compile-time value without a default is needed",
-                             "compile-time value '%s' of kernel '%s' is not set", sig->cons[i].name,
-                             sig->name);
-    return TW_OK;
+    return are_set(sig, named);
 }
 
 static tw_status set_generic(emit_job *j, const text_pair *pair)

@@ -93,6 +93,8 @@ expect 4 "'N' of tensor 'y' is not known" ramp y="$work/y.npy"
 expect 0 '' "$tw" run "$work/scale.tw:scale" x="full:1:f32[130]" by=5 --save=x="$work/y.npy" \
     --device=interp --programs=1:1
 same "$work/y.npy" '(130,)' '5 if 64 <= i < 128 else 1'
+expect 4 "the grid has 3 programs" "$tw" run "$work/scale.tw" "x=full:1:f32[130]" --device=interp \
+    --programs=3:1
 expect 0 "" "$tw" run "$work/copy.tw" 'x=rand:f32[20,20]' --device=null --json
 json "$work/out" 'd["device"] == "null"'
 finish
