@@ -9,7 +9,7 @@
  * only what it touched itself; barrier.warp does when every warp does (an mma reads, on its left,
  * the rows of the warp alone). Walks in text order with the set of accesses since the last barrier;
  * loops are walked until the set at their top no longer grows. A barrier stands right before the
- * access that needs it; in front of the outermost loop when what it waits for was before the loop.
+ * access that needs it; in front of the outermost loop or choice when what it waits for was before it.
  *
  * needs: offsets. Between accesses to a ring (a buffer with several slots) pass_pipeline_loops has
  * put what is needed. Asynchronous copies are writes of the whole block, from the wait for them on;
@@ -326,10 +326,20 @@ static void walk_loop(placing *p, ir_op *loop, pending *now)
     pending_join(p, now, &top);
 }
 
+/* What an arm needs of what was before stands in front of the choice: in one arm, it would be needed
+ * again behind the other. */
 static void walk_choice(placing *p, ir_op *choice, pending *now)
 {
-    pending other = pending_copy(p, now);
+    enum need most = NEED_NOTHING;
 
+    for (int i = 0; i < choice->nregions; i++) {
+        pending inner = pending_copy(p, now);
+        enum need n = block_needs(p, choice->regions[i], &inner);
+        most = n > most ? n : most;
+    }
+    if (most)
+        place(p, choice, most, now);
+    pending other = pending_copy(p, now);
     walk(p, choice->regions[0], now);
     walk(p, choice->regions[1], &other);
     pending_join(p, now, &other);

@@ -248,9 +248,9 @@ static const thorough attention[] = {
 
 START_TEST(no_wait_and_no_barrier_too_many)
 {
-    const thorough *t = &attention[_i / 6];
+    const thorough *t = &attention[_i / 9];
 
-    without_each(t->shape, 3, (schedule_params){t->warps, _i % 3 + 1, _i / 3 % 2, 1, 0});
+    without_each(t->shape, 3, (schedule_params){t->warps, _i % 3 + 1, _i / 3 % 3, 1, 0});
 }
 END_TEST
 
@@ -305,7 +305,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, gradients);
     tcase_add_loop_test(c, no_wait_and_no_barrier_too_many, 0,
-                        6 * (int)(sizeof attention / sizeof *attention));
+                        9 * (int)(sizeof attention / sizeof *attention));
     tcase_add_test(c, copies_under_a_condition);
     tcase_add_loop_test(c, no_barrier_too_many_elsewhere, 0,
                         (int)(sizeof trials / sizeof *trials));
