@@ -237,6 +237,16 @@ START_TEST(code_is_kept_by_gpu_and_driver)
 }
 END_TEST
 
+/* GPU-03 */
+START_TEST(a_driver_older_than_the_ptx)
+{
+    fake_fails("cuLinkAddData_v2", 1, 222);
+    RT_FAILS(rig_launch(), TW_E_DRIVER, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)");
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "the driver is older than the PTX"));
+    RT_OK(rig_launch()); /* nothing else is wrong */
+}
+END_TEST
+
 /* ---- several GPUs ---------------------------------------------------------------------------- */
 
 /* MGP-01, MGP-05: tensors and work on one GPU while another is current; current stays as it was. */
@@ -462,6 +472,7 @@ Suite *test_suite(void)
     tcase_add_test(t, limits);
     tcase_add_test(t, what_the_assembler_says);
     tcase_add_test(t, code_is_kept_by_gpu_and_driver);
+    tcase_add_test(t, a_driver_older_than_the_ptx);
     tcase_add_test(t, another_gpu_is_current);
     tcase_add_test(t, asserts);
     tcase_add_test(t, a_fault_is_final);

@@ -54,10 +54,13 @@ static const char *const copy_text =
     "    return\n"
     "}\n";
 
+/* GPU-03: the version of PTX is the oldest that knows the capability (PTX ISA, "Release notes"), so that
+ * every driver that runs the GPU takes it. */
 START_TEST(every_capability_gives_its_ptx)
 {
     static const char *const names[] = {"sm_80", "sm_86",  "sm_87", "sm_89",
                                         "sm_90", "sm_100", "sm_120"};
+    static const char *const version[] = {"7.0", "7.1", "7.4", "7.8", "7.8", "8.6", "8.7"};
     char wanted[32];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -65,6 +68,8 @@ START_TEST(every_capability_gives_its_ptx)
         ck_assert_int_eq(run(&s, names[i], copy_text), TW_OK);
         snprintf(wanted, sizeof wanted, ".target %s\n", names[i]);
         ck_assert_int_eq(s.art->object->kind, OBJECT_PTX);
+        ck_assert_ptr_nonnull(strstr((const char *)s.art->object->bytes, wanted));
+        snprintf(wanted, sizeof wanted, ".version %s\n", version[i]);
         ck_assert_ptr_nonnull(strstr((const char *)s.art->object->bytes, wanted));
         arena_release(&s.a);
     }
