@@ -4,7 +4,6 @@
 #include "tests/support/math_rig.h"
 #include <check.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,9 +90,10 @@ static void compare(const char *path, const double *want, int64_t step)
     for (int64_t i = 0; i < rig.n; i += step) {
         double got = math_rig_get(&rig, i);
         bool same = isnan(want[i]) ? isnan(got) : memcmp(&got, &want[i], sizeof got) == 0;
-        ck_assert_msg(same, "%s, %s, seed %" PRIu64 ", element %lld: of %a, %a, %a: %a, not %a",
-                      path, dtype_name(rig.t), (uint64_t)42, (long long)i, value(0, i), value(1, i),
-                      rig.nargs == 3 ? value(2, i) : 0.0, got, want[i]);
+        if (!same)
+            ck_abort_msg("%s, %s, element %lld: of %a, %a, %a: %a, not %a", path, dtype_name(rig.t),
+                         (long long)i, value(0, i), value(1, i), rig.nargs == 3 ? value(2, i) : 0.0,
+                         got, want[i]);
     }
 }
 
@@ -204,7 +204,7 @@ Suite *test_suite(void)
 
     tcase_add_loop_test(t, remainders, 0, 2);
     tcase_add_loop_test(t, fused_products, 0, 2);
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 120);
     suite_add_tcase(s, t);
     return s;
 }
