@@ -21,6 +21,13 @@ static LLVMValueRef avx512_scale(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n
     return avx512(cx, "llvm.x86.avx512.mask.scalef.ps.512", p, n);
 }
 
+static LLVMValueRef avx512_reciprocal(const ll_cx *cx, LLVMValueRef x)
+{
+    LLVMValueRef arg[] = {x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstAllOnes(cx->i16)};
+
+    return ll_call(cx, "llvm.x86.avx512.rcp14.ps.512", NULL, 0, arg, 3);
+}
+
 /* A scalar goes through a vector: one definition, the same bits. */
 LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
 {
@@ -31,6 +38,7 @@ LLVMValueRef cpu_math(cpu_emit *e, enum ir_opcode code, LLVMValueRef x)
     if (e->isa->avx512) {
         m.fraction = avx512_fraction;
         m.scale = avx512_scale;
+        m.reciprocal = avx512_reciprocal;
     }
     if (ll_lanes_of(LLVMTypeOf(x)) > 1)
         return ll_math_op(&m, code, x);

@@ -162,7 +162,7 @@ static LLVMValueRef by_size(const ll_math *e, LLVMValueRef x, double bound, LLVM
 
 /* 1 - 2 / (e^2x + 1), which near 0 would lose what x has to say; beyond, it forgives what e^2x is
  * off by: 2^(x 2 log2 e) will do. */
-static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
+static LLVMValueRef tanh_by_size(const ll_math *e, LLVMValueRef x)
 {
     static const double c[] = {-0.333333308027, 0.133332060086,    -0.0539467630757,
                                0.021700703272,  -0.00817739832516, 0.00214296190209};
@@ -173,6 +173,46 @@ static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
 
     t = LLVMBuildFDiv(e->cx->b, flt_number(x, 2.0), flt_add(e, t, flt_number(x, 1.0)), "");
     return by_size(e, x, 0.625, flt_fma(e, x, rest, x), flt_sub(e, flt_number(x, 1.0), t));
+}
+
+/* s / (s + 2) for s >= 0, rounded as if s + 2 were exact: s - q s - 2 q is what a quotient q that
+ * is nearly right leaves. */
+static LLVMValueRef over_itself_and_2(const ll_math *e, LLVMValueRef s)
+{
+    LLVMValueRef sum = flt_add(e, s, flt_number(s, 2.0)), inverse;
+
+    if (e->reciprocal)
+        inverse = e->reciprocal(e->cx, sum);
+    else
+        inverse = LLVMBuildFDiv(e->cx->b, flt_number(s, 1.0), sum, "");
+    LLVMValueRef q = flt_mul(e, s, inverse), minus_q = LLVMBuildFNeg(e->cx->b, q, "");
+    LLVMValueRef rest = ll_fma(e->cx, q, flt_number(s, -2.0), s);
+    return ll_fma(e->cx, ll_fma(e->cx, minus_q, s, rest), inverse, q);
+}
+
+/* s / (s + 2), s = e^2|x| - 1 = 2^n (e^r - 1) + 2^n - 1, 2 |x| = n ln 2 + r, 0 <= r < ln 2; so x
+ * near 0, where n is 0, loses nothing. From 10 on the result is 1. */
+static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
+{
+    static const double c[] = {0.500000894, 0.16664736, 0.0417961553, 0.00796047319, 0.00186159974};
+    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(x)));
+    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), power;
+
+    if (!e->fma)
+        return tanh_by_size(e, x);
+    LLVMValueRef far = LLVMBuildFCmp(e->cx->b, LLVMRealOGT, size, flt_number(x, 10.0), "");
+    size = ll_select(e->cx, far, flt_number(x, 10.0), size);
+    LLVMValueRef t = flt_mul(e, size, flt_number(x, 2.88539008177792681));
+    LLVMValueRef n = ll_unary(e->cx, "llvm.floor", t);
+    LLVMValueRef r = ll_fma(e->cx, n, flt_number(x, -0.693147180559945309), flt_add(e, size, size));
+    if (e->scale)
+        power = e->scale(e->cx, flt_number(x, 1.0), t);
+    else
+        power =
+            power_of_two(e, LLVMBuildFreeze(e->cx->b, LLVMBuildFPToSI(e->cx->b, n, type, ""), ""));
+    LLVMValueRef s = ll_fma(e->cx, flt_mul(e, r, r), flt_polynomial(e, r, c, FLT_COUNT(c)), r);
+    s = ll_fma(e->cx, power, s, flt_sub(e, power, flt_number(x, 1.0)));
+    return ll_binary(e->cx, "llvm.copysign", over_itself_and_2(e, s), x);
 }
 
 /* 1 - exp(-Q(|x|)), near 0 a series. At 4 the result is 1. */

@@ -11,10 +11,12 @@ typedef struct ll_math {
      * for every x and n, infinities and results below the normal range included. */
     LLVMValueRef (*fraction)(const ll_cx *cx, LLVMValueRef x);
     LLVMValueRef (*scale)(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n);
+    /* The same of 1 / x, x a normal number, off by at most 2^-14 of itself. */
+    LLVMValueRef (*reciprocal)(const ll_cx *cx, LLVMValueRef x);
 } ll_math;
 
 /* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF; x: f32 or f64, a scalar or a vector. Of f64,
- * fraction and scale are not used. */
+ * the machine's own instructions are not used. */
 LLVMValueRef ll_math_op(const ll_math *m, enum ir_opcode code, LLVMValueRef x);
 
 #endif
