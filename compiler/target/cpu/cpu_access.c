@@ -429,25 +429,90 @@ static cpu_got load_across(cpu_emit *e, const ir_op *op, const cpu_at *at)
     return got;
 }
 
-/* All rows of the nest's block, which lie contiguous in the tensor, by a transposition. */
-static cpu_got load_turned(cpu_emit *e, const ir_op *op, const cpu_at *at, int along)
+/* Row i of a block that is turned: lanes along dimension `along`. */
+static cpu_at turned_row(const cpu_emit *e, const cpu_at *at, int along, int i)
 {
-    LLVMValueRef rows[CPU_MAX_LANES];
-    ir_type t = slice_type(e, op);
-    int lanes = e->isa->lanes, limit = limit_of(e, t, at), depth = cpu_at_depth(at, t.rank);
-    LLVMTypeRef type = cpu_type(e, (enum dtype)t.dtype, lanes);
-    cpu_got wanted = {0};
     cpu_at row = *at;
 
     row.lane = along;
     row.i[along].off = e->block_off;
+    row.i[at->lane].off = at->i[at->lane].off + i;
+    return row;
+}
+
+/* Is the block as wide as high, of elements of 32 bits, and inside of the tensor along its rows? */
+static bool is_square(const cpu_emit *e, const ir_op *op, const cpu_at *at, int along)
+{
+    ir_type t = slice_type(e, op);
+    int d = cpu_view_dim(op, along), lanes = e->isa->lanes;
+
+    return dtype_bits((enum dtype)t.dtype) == 32 && e->block_rows == lanes &&
+           limit_of(e, t, at) == lanes && proved_inside(op, d) && !cpu_is_gathered(e->fn, op, d);
+}
+
+/* Turns a square in squares of 128 bits: they are loaded to where they belong in a register, so
+ * only within them anything is moved. A row outside of the tensor is read from where zeros lie. */
+static void load_square(cpu_emit *e, const ir_op *op, const cpu_at *at, int along,
+                        LLVMValueRef *rows)
+{
+    enum { PART = 4 };
+    int lanes = e->isa->lanes, depth = cpu_at_depth(at, slice_type(e, op).rank);
+    LLVMTypeRef elem = element_type(e, op), part = ll_lanes(elem, PART);
+    LLVMValueRef from[CPU_MAX_LANES];
+
     for (int i = 0; i < lanes; i++) {
-        row.i[at->lane].off = at->i[at->lane].off + i;
-        rows[i] = i < limit ? load_along(e, op, &row, e->block_rows).v : LLVMConstNull(type);
+        cpu_at row = turned_row(e, at, along, i);
+        LLVMValueRef inside = rows_inside(e, op, &row);
+        from[i] = address_of(e, op, &row, depth);
+        cpu_hoist(e, depth);
+        if (inside)
+            from[i] = ll_select(e->cx, inside, from[i], e->zero);
+        cpu_home(e);
     }
     cpu_hoist(e, depth);
+    for (int r = 0; r < lanes; r++) {
+        LLVMTypeRef types[] = {ll_lanes(elem, lanes), part};
+        rows[r] = LLVMGetPoison(types[0]);
+        for (int i = r % PART; i < lanes; i += PART) {
+            LLVMValueRef p = ll_gep(e->cx, elem, from[i], ll_i64(e->cx, r / PART * PART));
+            p = ll_load(e->cx, part, p, element_align(e, op));
+            LLVMValueRef arg[] = {rows[r], p, ll_i64(e->cx, i / PART * PART)};
+            rows[r] = ll_call(e->cx, "llvm.vector.insert", types, 2, arg, 3);
+        }
+        if (r % PART == PART - 1)
+            ll_transpose_squares(e->cx, &rows[r - PART + 1], PART);
+    }
+    cpu_home(e);
+}
+
+/* The same of any block; what is outside of it or of the tensor is 0. */
+static void load_oblong(cpu_emit *e, const ir_op *op, const cpu_at *at, int along,
+                        LLVMValueRef *rows)
+{
+    ir_type t = slice_type(e, op);
+    int lanes = e->isa->lanes, limit = limit_of(e, t, at);
+    LLVMTypeRef type = cpu_type(e, (enum dtype)t.dtype, lanes);
+
+    for (int i = 0; i < lanes; i++) {
+        cpu_at row = turned_row(e, at, along, i);
+        rows[i] = i < limit ? load_along(e, op, &row, e->block_rows).v : LLVMConstNull(type);
+    }
+    cpu_hoist(e, cpu_at_depth(at, t.rank));
     ll_transpose(e->cx, rows, lanes);
     cpu_home(e);
+}
+
+/* All rows of the nest's block, which lie contiguous in the tensor, by a transposition. */
+static cpu_got load_turned(cpu_emit *e, const ir_op *op, const cpu_at *at, int along)
+{
+    LLVMValueRef rows[CPU_MAX_LANES];
+    int depth = cpu_at_depth(at, slice_type(e, op).rank);
+    cpu_got wanted = {0};
+
+    if (is_square(e, op, at, along))
+        load_square(e, op, at, along, rows);
+    else
+        load_oblong(e, op, at, along, rows);
     for (int r = 0; r < e->block_rows; r++) {
         cpu_at to = *at;
         cpu_got got = {rows[r], depth};

@@ -411,7 +411,7 @@ static void make_function(cpu_emit *e, const char *name)
 
 static void make_zero(cpu_emit *e)
 {
-    LLVMTypeRef type = LLVMArrayType2(e->cx->i8, 16);
+    LLVMTypeRef type = LLVMArrayType2(e->cx->i32, CPU_MAX_LANES);
 
     e->zero = LLVMAddGlobal(e->cx->module, type, "zero");
     LLVMSetInitializer(e->zero, LLVMConstNull(type));

@@ -67,7 +67,7 @@ typedef struct cpu_emit {
     cpu_direct *direct;   /* by value id */
     cpu_view *view;       /* by parameter; base NULL until used */
     LLVMValueRef arg_slots, arg_pid[3], arg_scratch;
-    LLVMValueRef zero; /* memory that holds zeros: what a scalar load outside reads */
+    LLVMValueRef zero; /* 64 bytes of zeros: what loads outside read where nothing is masked */
     VEC(recipe_slot) slots;
     VEC(LLVMValueRef) slot_value;
     VEC(const char *) asserts;

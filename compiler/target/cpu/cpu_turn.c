@@ -67,29 +67,6 @@ static LLVMValueRef gather_parts(const turn *t, int j, int c)
     return t->to->pairs ? LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i32, n / 2), "") : v;
 }
 
-/* Elements of x and y in turn, for the lower or the upper half of each part. */
-static LLVMValueRef interleave(const turn *t, LLVMValueRef x, LLVMValueRef y, int half)
-{
-    LLVMValueRef from[MOST_ROWS];
-    int n = ll_lanes_of(LLVMTypeOf(x)), part = t->high;
-
-    for (int i = 0; i < n; i++)
-        from[i] =
-            ll_int(t->e->cx->i32, i / part * part + half * part / 2 + i % part / 2 + i % 2 * n);
-    return LLVMBuildShuffleVector(t->e->cx->b, x, y, LLVMConstVector(from, (unsigned)n), "");
-}
-
-static void transpose_squares(const turn *t, LLVMValueRef *row)
-{
-    LLVMValueRef next[PART];
-
-    for (int stage = 1; stage < t->high; stage *= 2) {
-        for (int i = 0; i < t->high; i++)
-            next[i] = interleave(t, row[i / 2], row[i / 2 + t->high / 2], i % 2);
-        memcpy(row, next, sizeof *row * (size_t)t->high);
-    }
-}
-
 /* The lanes of the block's element k. A buffer's rows are whole vectors of words in pairs, but of
  * elements of 16 bits otherwise: then the upper half may be beyond its end, and it is aligned to
  * half a register. */
@@ -123,7 +100,7 @@ static void turn_block(turn *t, cpu_index k, int width)
     for (int c = 0; c * PART < width; c++) {
         for (int j = 0; j < t->high; j++)
             square[j] = gather_parts(t, j, c);
-        transpose_squares(t, square);
+        ll_transpose_squares(t->e->cx, square, t->high);
         for (int i = 0; i < t->high; i++) {
             int at = c * PART + i * PART / t->high;
             if (at < width)

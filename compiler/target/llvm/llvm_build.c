@@ -295,6 +295,28 @@ void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n)
     }
 }
 
+/* Elements of x and y in turn, for the lower or the upper half of each part. */
+static LLVMValueRef interleave(const ll_cx *cx, LLVMValueRef x, LLVMValueRef y, int part, int half)
+{
+    LLVMValueRef from[2 * MAX_LANES];
+    int n = ll_lanes_of(LLVMTypeOf(x));
+
+    for (int i = 0; i < n; i++)
+        from[i] = ll_int(cx->i32, i / part * part + half * part / 2 + i % part / 2 + i % 2 * n);
+    return LLVMBuildShuffleVector(cx->b, x, y, LLVMConstVector(from, (unsigned)n), "");
+}
+
+void ll_transpose_squares(const ll_cx *cx, LLVMValueRef *rows, int high)
+{
+    LLVMValueRef next[MAX_LANES];
+
+    for (int stage = 1; stage < high; stage *= 2) {
+        for (int i = 0; i < high; i++)
+            next[i] = interleave(cx, rows[i / 2], rows[i / 2 + high / 2], high, i % 2);
+        memcpy(rows, next, sizeof *rows * (size_t)high);
+    }
+}
+
 /* ---- functions, blocks ---- */
 
 LLVMValueRef ll_function(ll_cx *cx, const char *name, LLVMTypeRef type,

@@ -64,6 +64,9 @@ void ll_scatter(const ll_cx *cx, LLVMValueRef v, LLVMValueRef ptrs, unsigned ali
 /* Transposes n rows of n lanes in place: log2(n) stages that interleave rows[i], rows[i + n / 2].
  */
 void ll_transpose(const ll_cx *cx, LLVMValueRef *rows, int n);
+/* high vectors, parts of high elements of which are the rows of squares: all are transposed. Within
+ * parts of 128 bits that takes one instruction for each vector and stage. */
+void ll_transpose_squares(const ll_cx *cx, LLVMValueRef *rows, int high);
 
 /* The module's own function of that name; fill builds its body when it is first asked for. */
 LLVMValueRef ll_function(ll_cx *cx, const char *name, LLVMTypeRef type,
