@@ -97,6 +97,17 @@ def read_results(path):
     return done
 
 
+def open_results(path):
+    """To add to; a last line that was cut short is ended, so that the next one is whole."""
+    file = open(path, "a+b")
+    if file.tell() > 0:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+    file.close()
+    return open(path, "a")
+
+
 def tell(done, total, start):
     if sys.stderr.isatty() or done == total or done % 500 == 0:
         each = (time.time() - start) / max(done, 1)
@@ -107,7 +118,7 @@ def tell(done, total, start):
 def assemble_all(args, ptxas, rows, done):
     todo = [row for row in rows if row not in done]
     start = time.time()
-    out = open(args.results, "a") if args.results else None
+    out = open_results(args.results) if args.results else None
     with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
         made = pool.map(lambda row: assemble(ptxas, args.tilewright, *row), todo)
         for n, row in enumerate(made, 1):
