@@ -18,6 +18,8 @@ typedef struct writer {
     value known[MAX_VALUES];
     int nknown, next_id, depth, planes[2];
     int extent[3]; /* the extents that tiles of this kernel are made of */
+    bool has_fn;   /* f(v), which a kernel that extends this one gives */
+    bool atomics;  /* in the last plane of yi that belongs to a program */
 } writer;
 
 static int below(writer *w, int n)
@@ -270,12 +272,141 @@ static void make_dot(writer *w)
         y.id);
 }
 
+/* Tiles of indices: rows, columns, elements, or both at once. */
+static void make_gather(writer *w)
+{
+    const value *a = pick(w, 'i', 1, NULL), *b = pick(w, 'i', 1, NULL);
+    int which = below(w, 4), e = w->extent[below(w, 3)], factor = 1 + below(w, 5);
+    char dtype = below(w, 3) ? 'f' : 'i';
+
+    if (!a)
+        return;
+    value x = *a, y = *b;
+    if (which == 0)
+        declare(w, dtype, 2, (int[]){x.extent[0], e});
+    else if (which == 1)
+        declare(w, dtype, 2, (int[]){e, x.extent[0]});
+    else
+        declare(w, dtype, which - 1, (int[]){x.extent[0], y.extent[0]});
+    put(w, "load(%s[", dtype == 'f' ? "x" : "w");
+    if (which == 1)
+        put_start(w), put(w, " :+ %d, ", e);
+    put(w, "v%d * %d + %d", x.id, factor, below(w, 30) - 3);
+    if (which == 0)
+        put(w, ", "), put_start(w), put(w, " :+ %d", e);
+    else if (which == 2)
+        put(w, ", "), put_start(w);
+    else if (which == 3)
+        put(w, ", v%d + %d", y.id, below(w, 12));
+    put(w, "]);\n");
+}
+
+static void make_scan(writer *w)
+{
+    const value *a = pick(w, 0, 1 + below(w, 3), NULL);
+
+    if (!a)
+        return;
+    value x = *a;
+    int axis = below(w, x.rank), which = below(w, 4);
+    declare(w, x.dtype, x.rank, x.extent);
+    if (which == 0)
+        put(w, "clamp(cumsum(v%d, %d), -8, 8);\n", x.id, axis);
+    else if (which == 1)
+        put(w, "cumprod(clamp(v%d, -1, 1), %d);\n", x.id, axis);
+    else
+        put(w, "scan(v%d, %d, %s);\n", x.id, axis, which == 2 ? "farther" : "larger");
+}
+
+/* What reduces by a function, or to an index. */
+static void make_fold(writer *w)
+{
+    const value *a = pick(w, 0, 1 + below(w, 3), NULL);
+
+    if (!a)
+        return;
+    value x = *a;
+    int axis = below(w, x.rank), which = below(w, 5), rest[MAX_RANK], n = 0;
+    for (int d = 0; d < x.rank; d++) {
+        if (d != axis)
+            rest[n++] = x.extent[d];
+    }
+    declare(w, which < 2 ? 'i' : x.dtype, n, rest);
+    if (which < 2)
+        put(w, "minimum(%s(v%d, %d), 8);\n", which ? "argmax" : "argmin", x.id, axis);
+    else
+        put(w, "clamp(reduce(v%d, %d, %s), -8, 8);\n", x.id, axis,
+            which == 2 && x.dtype == 'i' ? "crossed" : which == 3 ? "farther" : "larger");
+}
+
+static void make_reshaped(writer *w)
+{
+    const value *a = pick(w, 0, 2, NULL);
+
+    if (!a)
+        return;
+    value x = *a;
+    int all = x.extent[0] * x.extent[1];
+    bool flat = all <= 40 && below(w, 2);
+    declare(w, x.dtype, flat ? 1 : 2, flat ? &all : (int[]){x.extent[1], x.extent[0]});
+    if (flat)
+        put(w, "reshape(v%d, %d);\n", x.id, all);
+    else
+        put(w, "reshape(v%d, %d, %d);\n", x.id, x.extent[1], x.extent[0]);
+}
+
+/* Random numbers, bits, and the function that a kernel which extends this one gives. */
+static void make_mixed(writer *w)
+{
+    const value *a = pick(w, below(w, 2) ? 'i' : 0, -1, NULL);
+    int which = below(w, 4);
+
+    if (!a || (which < 3 && a->dtype != 'i') || (which == 3 && !w->has_fn))
+        return;
+    value x = *a;
+    declare(w, which == 1 ? 'f' : x.dtype, x.rank, x.extent);
+    if (which == 0)
+        put(w, "cast(philox(n + %d, v%d, %d) >> 29, i32);\n", below(w, 9), x.id, below(w, 4));
+    else if (which == 1)
+        put(w, "floor(uniform(%d, v%d) * 8.0);\n", below(w, 9), x.id);
+    else if (which == 2)
+        put(w, "bitcast(bitcast(v%d, u32) ^ 5, i32);\n", x.id);
+    else
+        put(w, "clamp(f(v%d), -8, 8);\n", x.id);
+}
+
+/* What was there is a value unless elements are equal: which comes first is not defined. */
+static void make_atomic(writer *w)
+{
+    static const char *const name[] = {"add", "max", "min", "xchg", "cas"};
+    const value *a = pick(w, 'i', below(w, 4) ? 1 : 0, NULL), *b = pick(w, 'i', 1, a);
+
+    if (!w->atomics || !a)
+        return;
+    value x = *a;
+    if (x.rank && b && below(w, 3) == 0) {
+        put(w, "%*satomic_%s(yi[program_id(0) * %d + %d, v%d * 2 + %d, 3], v%d);\n",
+            4 + 4 * w->depth, "", name[below(w, 3)], RANDOM_PLANES, RANDOM_PLANES - 1, b->id,
+            below(w, 20), x.id);
+        return;
+    }
+    int which = below(w, 5);
+    declare(w, 'i', x.rank, x.extent);
+    put(w, "clamp(atomic_%s(yi[program_id(0) * %d + %d, n + %d", name[which], RANDOM_PLANES,
+        RANDOM_PLANES - 1, below(w, 16) - 3);
+    if (x.rank)
+        put(w, " :+ %d", x.extent[0]);
+    put(w, ", 3], %sv%d), -8, 8);\n", which == 4 ? "1, " : "", x.id);
+}
+
 static void make_value(writer *w)
 {
     static void (*const make[])(writer *) = {
         make_load,  make_load,   make_ramp,  make_binary, make_binary,    make_widened,
         make_outer, make_unary,  make_truth, make_choice, make_choice,    make_trans,
         make_dot,   make_dot,    make_cube,  make_outer,  make_reduction, make_reduction,
+        make_gather, make_gather, make_scan, make_fold,   make_reshaped,  make_mixed,
+        make_atomic,
     };
 
     if (w->nknown < MAX_VALUES - 4)
@@ -321,10 +452,71 @@ static void put_control(writer *w)
     memcpy(w->known[w->nknown - 1].extent, x.extent, sizeof x.extent);
 }
 
+/* What a loop over blocks may see of the block that begins at m. */
+static void put_visible(writer *w, int id, int step, int rows)
+{
+    put(w, "%*sfn see%d(m) {", 4 + 4 * w->depth, "", id);
+    if (rows)
+        put(w, " let r = arange(%d)[:, None], c = (m + arange(%d))[None, :];", rows, step);
+    else
+        put(w, " let c = m + arange(%d);", step);
+    int lo = below(w, 30) - 5, hi = below(w, 50);
+    switch (below(w, rows ? 3 : 6)) {
+    case 0:
+        put(w, " return c <= %s + %d & c > %d", rows ? "r" : "n", hi, lo);
+        break;
+    case 1:
+        put(w, " return !(c < %s + %d)", rows ? "r" : "n", lo);
+        break;
+    case 2:
+        put(w, " return c < %d | c * 3 %% 7 > %d", lo, below(w, 7));
+        break;
+    case 3:
+        put(w, " return load(w[program_id(0) + %d, m :+ %d]) > %d", below(w, 9), step,
+            below(w, 9) - 6);
+        break;
+    case 4:
+        put(w, " return c * c %% 5 < %d", below(w, 6));
+        break;
+    default:
+        put(w, " return n + %d < m", lo);
+    }
+    put(w, "; }\n");
+}
+
+/* A sum over blocks of which some are skipped: in which order they come is not defined. */
+static void put_masked(writer *w)
+{
+    int id = w->next_id++, step = w->extent[below(w, 3)], rows = below(w, 2) ? w->extent[0] : 0;
+    int pad = 4 + 4 * w->depth;
+    bool is_float = below(w, 2);
+
+    if (w->nknown > MAX_VALUES - 24)
+        return;
+    put_visible(w, id, step, rows);
+    if (rows)
+        put(w, "%*svar s%d = zeros(%s[%d]);\n", pad, "", id, is_float ? "f32" : "i32", rows);
+    else
+        put(w, "%*svar s%d = %s;\n", pad, "", id, is_float ? "0.0" : "0");
+    put(w, "%*sfor m, EDGE in masked_range(n + %d, %d, %d, see%d) {\n", pad, "", below(w, 12) - 4,
+        below(w, 48), step, id);
+    put(w, "%*slet t = load(%s[%d", pad + 4, "", is_float ? "x" : "w", below(w, 20) - 2);
+    if (rows)
+        put(w, " :+ %d", rows);
+    put(w, ", m :+ %d]);\n", step);
+    put(w, "%*ss%d += sum(EDGE ? where(see%d(m), t, 0) : t, %d);\n%*s}\n", pad + 4, "", id, id,
+        rows ? 1 : 0, pad, "");
+    declare(w, is_float ? 'f' : 'i', rows ? 1 : 0, &rows);
+    put(w, "clamp(s%d, -8, 8);\n", id);
+}
+
 static void put_statements(writer *w, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (below(w, 6) == 0)
+        int which = below(w, 12);
+        if (which == 0)
+            put_masked(w);
+        else if (which < 3)
             put_control(w);
         else
             make_value(w);
@@ -339,16 +531,38 @@ static void put_store(writer *w, const value *v)
     int plane = w->planes[is_float]++;
     const char *cast = v->dtype == 'b' ? "cast(" : "", *end = v->dtype == 'b' ? ", i32)" : "";
 
-    if (plane >= RANDOM_PLANES || v->rank > 2)
+    if (plane >= RANDOM_PLANES - (!is_float && w->atomics) || v->rank > 2)
         return;
     put(w, "    store(%s[program_id(0) * %d + %d, ", is_float ? "yf" : "yi", RANDOM_PLANES, plane);
     if (v->rank == 0)
         put(w, "0, 0]");
+    else if (v->rank == 1 && below(w, 3) == 0) /* indices that differ */
+        put(w, "arange(%d) * %d + %d, 1]", v->extent[0], below(w, 2) ? 2 : -1, below(w, 30));
     else if (v->rank == 1)
         put(w, "n + %d :+ %d, 1]", below(w, 12), v->extent[0]);
     else
         put(w, "%d :+ %d, n - %d :+ %d]", below(w, 9), v->extent[0], below(w, 3), v->extent[1]);
     put(w, ", %sv%d%s);\n", cast, v->id, end);
+}
+
+static const char functions[] =
+    "fn farther(a, b) { return abs(a) > abs(b) || abs(a) == abs(b) && a > b ? a : b; }\n"
+    "fn larger(a, b) { return where(a < b, b, a); }\n"
+    "fn crossed(a, b) { return a ^ b; }\n"
+    "fn same(v) { return v; }\n";
+
+static void put_kernel(writer *w)
+{
+    put(w, "kernel %s(x: f32[XM, XN], w: i32[WM, WN],\n"
+           "              out yf: f32[F, R, C], %s yi: i32[I, R, C], n: i32)\n"
+           "grid (%d)\n{\n", w->has_fn ? "base[f: fn(v) = same]" : "random",
+        w->atomics ? "inout" : "out", RANDOM_PROGRAMS);
+    put_statements(w, 10 + below(w, 30));
+    for (int i = w->nknown - 1; i >= 0; i--)
+        put_store(w, &w->known[i]);
+    put(w, "}\n");
+    if (w->has_fn)
+        put(w, "kernel random extends base { fn f(v) { return v * 2 - %d; } }\n", below(w, 9));
 }
 
 void random_kernel(uint64_t seed, char text[RANDOM_TEXT])
@@ -358,11 +572,8 @@ void random_kernel(uint64_t seed, char text[RANDOM_TEXT])
 
     for (int i = 0; i < 3; i++)
         w.extent[i] = extents[below(&w, sizeof extents / sizeof *extents)];
-    put(&w, "kernel random(x: f32[XM, XN], w: i32[WM, WN],\n"
-            "              out yf: f32[F, R, C], out yi: i32[I, R, C], n: i32)\n"
-            "grid (%d)\n{\n", RANDOM_PROGRAMS);
-    put_statements(&w, 10 + below(&w, 30));
-    for (int i = w.nknown - 1; i >= 0; i--)
-        put_store(&w, &w.known[i]);
-    put(&w, "}\n");
+    w.has_fn = below(&w, 3) == 0;
+    w.atomics = below(&w, 3) == 0;
+    put(&w, "%s", functions);
+    put_kernel(&w);
 }

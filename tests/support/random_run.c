@@ -29,7 +29,7 @@ tw_status random_run(num_device *d, const char *text, bool checked, random_tenso
     tw_arg args[] = {TW_TENSOR("x", &x), TW_TENSOR("w", &w), TW_TENSOR("yf", &yf),
                      TW_TENSOR("yi", &yi), TW_INT("n", 0)};
     tw_kernel *k = NULL;
-    tw_status st = tw_kernel_load_text(d->cx, "random.tw", text, strlen(text), NULL, &k);
+    tw_status st = tw_kernel_load_text(d->cx, "random.tw", text, strlen(text), "random", &k);
 
     if (st == TW_OK && checked)
         st = tw_kernel_set_checked(k);

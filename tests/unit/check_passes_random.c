@@ -163,7 +163,7 @@ static tw_status with_text(void *arg)
         intern_init(&j->names, &j->a);
         random_kernel((uint64_t)seed, text);
         ck_assert_int_eq(dsl_load("random.tw", text, strlen(text), &j->diags, &unit), TW_OK);
-        j->source = dsl_kernel(unit, 0);
+        j->source = dsl_kernel(unit, dsl_kernel_count(unit) - 1);
         for (int i = 0; i < ROWS * COLUMNS; i++) {
             j->x[i] = (float)(num_below(&r, 17) - 8);
             j->w[i] = (int32_t)(num_below(&r, 17) - 8);
