@@ -50,6 +50,9 @@ static tw_status read_config(const tw_config *given, tw_config *out)
     out->size = sizeof *out;
     if (out->tune != TW_TUNE_NEVER && out->tune != TW_TUNE_ON_MISS)
         return error_set(TW_E_ARG, "tw_config: tune is %d, not a tw_tune_mode", (int)out->tune);
+    if ((unsigned)out->log_level > TW_LOG_PRINT)
+        return error_set(TW_E_ARG, "tw_config: log_level is %d, not a tw_log_level",
+                         (int)out->log_level);
     if (!(out->tune_budget_s >= 0.0))
         return error_set(TW_E_ARG, "tw_config: tune_budget_s must be at least 0");
     if (out->threads < 0)

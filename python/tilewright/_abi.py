@@ -197,7 +197,7 @@ def _load():
         loaded = C.CDLL(path)
     except OSError as problem:
         raise ImportError(f"the Tilewright library cannot be loaded from {path}: {problem}; build "
-                          "and install it, or let TILEWRIGHT_LIBRARY name it") from problem
+                          "and install it (and run ldconfig), or let TILEWRIGHT_LIBRARY name it") from problem
     for name, (result, arguments) in FUNCTIONS.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments

@@ -491,6 +491,12 @@ START_TEST(contexts_check_their_configuration)
     cfg.tune_budget_s = -1.0;
     FAILS(tw_context_create(&cfg, &other), TW_E_ARG, "tune_budget_s");
     cfg = (tw_config)TW_CONFIG_INIT;
+    cfg.tune = (tw_tune_mode)7;
+    FAILS(tw_context_create(&cfg, &other), TW_E_ARG, "tune is 7");
+    cfg = (tw_config)TW_CONFIG_INIT;
+    cfg.log_level = (tw_log_level)7;
+    FAILS(tw_context_create(&cfg, &other), TW_E_ARG, "log_level is 7");
+    cfg = (tw_config)TW_CONFIG_INIT;
     cfg.size = offsetof(tw_config, log); /* of a program built before there was a log */
     OK(tw_context_create(&cfg, &other));
     tw_context_destroy(other);
