@@ -162,6 +162,35 @@ START_TEST(bf16_is_multiplied_in_pairs)
 }
 END_TEST
 
+/* Q is turned once, which must not weigh as if each block of keys did it: blocks of many rows and
+ * few keys had the keys in their lanes. kind: f32, and bf16 in f32, in pairs, in tiles. */
+static void plan_shape(int kind, int d, int m, int n)
+{
+    cpu_isa isa = wide;
+
+    isa.bf16_pairs = kind == 2;
+    isa.tiles = kind == 3 ? CPU_TILES_EMULATED : CPU_TILES_NONE;
+    const cpu_plan *p = attention_plan(kind ? DT_BF16 : DT_F32, &isa, m, n, d, false);
+    ck_assert_msg(count_nests(p, p->body, is_row_dot) > 0 &&
+                      count_nests(p, p->body, is_horizontal) == 0,
+                  "kind %d, D %d, %d x %d", kind, d, m, n);
+}
+
+static tw_status plan_shapes(void *arg)
+{
+    static const int d[] = {32, 64, 128, 256}, m[] = {32, 64, 128, 256}, n[] = {32, 64, 128};
+
+    for (int i = 0; i < 4 * 4 * 3; i++)
+        plan_shape(*(const int *)arg, d[i / 12], m[i / 3 % 4], n[i % 3]);
+    return TW_OK;
+}
+
+START_TEST(keys_lie_in_no_lanes)
+{
+    ck_assert_int_eq(guard_run(plan_shapes, &(int){_i}), TW_OK);
+}
+END_TEST
+
 static tw_status plan_product(void *arg)
 {
     ir_module *m = schedule_lower("kernels/matmul.tw", "T=f32,BLOCK_M=64,BLOCK_N=64,BLOCK_K=32", 0);
@@ -277,6 +306,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, schedule_teardown);
     tcase_add_test(t, attention_has_queries_in_its_lanes);
     tcase_add_test(t, bf16_is_multiplied_in_pairs);
+    tcase_add_loop_test(t, keys_lie_in_no_lanes, 0, 4);
     tcase_add_test(t, a_product_has_columns_in_its_lanes);
     tcase_add_test(t, a_swap_is_one_nest_in_place);
     tcase_add_test(t, parts_shared_at_every_level_cost_once);

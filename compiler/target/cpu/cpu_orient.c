@@ -16,6 +16,7 @@ enum {
     LOOP_WEIGHT = 8,
     MAX_COMBINATIONS = 1 << 10,
     TRANSPOSE_COST = 6,  /* log2(lanes) shuffles a vector, and the memory access */
+    TURN_COST = 1,       /* of 16-bit elements for a dot of pairs or tiles (cpu_turn.c) */
     HORIZONTAL_COST = 10 /* of the last steps of a reduction along the lanes, a row */
 };
 
@@ -217,27 +218,69 @@ static bool only_dots(const orient *o, ir_val v)
     return uses->n > 0;
 }
 
+static double weight_in(const ir_block *blk)
+{
+    double weight = 1.0;
+
+    for (int d = ir_depth(blk); d > 0; d--)
+        weight *= LOOP_WEIGHT;
+    return weight;
+}
+
+/* An operand is made ready where it is defined, which may be outside of the dot's loop. */
+static double operand_weight(const orient *o, ir_val v)
+{
+    const ir_op *def = ir_def(o->p->fn, v);
+
+    return weight_in(def ? def->parent : ir_value_of(o->p->fn, v)->block);
+}
+
+/* Of the vector operand, which is but for views v, with lanes along its dimension lane. */
+static double vector_price(const orient *o, const ir_op *dot, ir_val v, int lane)
+{
+    const ir_op *def = ir_def(o->p->fn, v);
+    ir_type t = type_of(o, v);
+    bool words = cpu_dot_kind(o->p, dot) != CPU_DOT_ELEMENTS;
+
+    if (def && def->code == OP_LOAD) {
+        bool turned = cpu_contiguous_dim(o->p, def) == 1 - lane;
+        double once =
+            words && turned ? TURN_COST * vectors(o, t, lane) : access_price(o, def, t, lane);
+        return once + vectors(o, t, lane);
+    }
+    return vectors(o, t, lane) * (has_choice(o, v) && lane_of(o, v) != lane ? TRANSPOSE_COST : 1);
+}
+
+/* Of the scalar operand; dim: from cpu_strip. */
+static double scalar_price(const orient *o, const ir_op *dot, ir_val v, const int *dim)
+{
+    const ir_op *def = ir_def(o->p->fn, v);
+    int arg = 1 - cpu_dot_vector(o->p, dot), deep = dim[1 - arg];
+    ir_type t = type_of(o, v);
+
+    if (cpu_may_be_direct(o->p, dot, arg, v, dim))
+        return 0.0;
+    if (cpu_dot_kind(o->p, dot) != CPU_DOT_TILES)
+        return vectors(o, t, lane_of(o, v));
+    if (def && def->code == OP_LOAD)
+        return (cpu_contiguous_dim(o->p, def) != deep ? 1 + TURN_COST : 1) * vectors(o, t, deep);
+    return vectors(o, t, deep) * (has_choice(o, v) && lane_of(o, v) != deep ? TRANSPOSE_COST : 1);
+}
+
 static double dot_price(const orient *o, const ir_op *op)
 {
     int dim[TILE_MAX_RANK], along[TILE_MAX_RANK], vector = cpu_dot_vector(o->p, op);
     ir_val v = cpu_strip(o->p, op->args[vector], dim);
     ir_val s = cpu_strip(o->p, op->args[1 - vector], along);
-    int lane = dim[vector]; /* the first factor's rows, the second's columns */
-    const ir_op *def = ir_def(o->p->fn, v);
-    ir_type t = type_of(o, v), res = type_of(o, op->res);
+    ir_type res = type_of(o, op->res);
     static const int at_once[] = {
         [CPU_DOT_ELEMENTS] = 1, [CPU_DOT_PAIRS] = 2, [CPU_DOT_TILES] = 16};
     double price = vectors(o, res, lane_of(o, op->res)) * type_of(o, op->args[0]).shape[1] /
                    at_once[cpu_dot_kind(o->p, op)];
 
-    if (def && def->code == OP_LOAD)
-        price += access_price(o, def, t, lane) + vectors(o, t, lane);
-    else
-        price +=
-            vectors(o, t, lane) * (has_choice(o, v) && lane_of(o, v) != lane ? TRANSPOSE_COST : 1);
-    if (!cpu_may_be_direct(o->p, op, 1 - vector, s, along))
-        price += vectors(o, type_of(o, s), lane_of(o, s));
-    return price;
+    return weight_in(op->parent) * price +
+           operand_weight(o, v) * vector_price(o, op, v, dim[vector]) +
+           operand_weight(o, s) * scalar_price(o, op, s, along);
 }
 
 static double price_of(const orient *o, const ir_op *op)
@@ -245,8 +288,6 @@ static double price_of(const orient *o, const ir_op *op)
     ir_type t;
 
     switch (op->code) {
-    case OP_DOT:
-        return dot_price(o, op);
     case OP_LOAD:
         t = type_of(o, op->res);
         if (t.kind != TYPE_TILE || only_dots(o, op->res))
@@ -270,10 +311,8 @@ static double price(const orient *o)
     double sum = 0.0;
 
     for (uint32_t i = 0; i < o->priced.n; i++) {
-        double weight = 1.0;
-        for (int d = ir_depth(o->priced.at[i]->parent); d > 0; d--)
-            weight *= LOOP_WEIGHT;
-        sum += weight * price_of(o, o->priced.at[i]);
+        const ir_op *op = o->priced.at[i];
+        sum += op->code == OP_DOT ? dot_price(o, op) : weight_in(op->parent) * price_of(o, op);
     }
     return sum;
 }
