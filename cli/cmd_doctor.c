@@ -84,9 +84,9 @@ static void check_processor(doctor *d)
         wrong(d, st, "processor", NULL, tw_last_error()->text);
         return;
     }
-    bool slow = strcmp(info.target, "cpu-generic") == 0;
+    bool slow = info.features && strcmp(info.features, "x86-64-v2") == 0;
     report(d, slow ? WORTH_KNOWING : FINE, "processor",
-           slow ? "on x86-64, AVX2 is needed for speed; a virtual machine may hide it" : NULL,
+           slow ? "AVX2 is needed for speed; a virtual machine may hide it" : NULL,
            "%s, code path %s", info.name, info.target);
     report(d, FINE, "features", NULL, "%s",
            info.features && *info.features ? info.features : "none beyond the baseline");
