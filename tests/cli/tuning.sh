@@ -12,7 +12,7 @@ json "$work/out" 'd["layer"] == "exact" and d["artifact_stored"] and d["compile_
 cmp -s "$work/1.npy" "$work/2.npy" || complain "the stored code computes something else"
 expect 0 "this problem, this device" "$tw" bench "${problem[@]}" --device=cpu --repeat=5
 # a problem near it is answered from there, one far away and frozen is not tuned
-expect 0 "" "$tw" run "$softmax" 'x=rand:f32[500,1200]' --device=cpu --tune=never --json
+expect 0 "" "$tw" run "$softmax" 'x=rand:f32[500,900]' --device=cpu --tune=never --json
 json "$work/out" 'd["layer"] == "nearest-problem"'
 expect 0 "" "$tw" run "${problem[@]}" --device=cpu --config=BLOCK_M=4 --json
 json "$work/out" 'd["layer"] == "pinned" and d["config"].startswith("BLOCK_M=4,")'
