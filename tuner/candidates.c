@@ -113,10 +113,11 @@ static tw_status make_executable(const session *s, const config *cfg, executable
                                  executable **out)
 {
     const tune_request *rq = &s->rq;
+    unsigned later = compiles_aside(s) ? COMPILE_NO_LOAD : 0;
 
     if (twin)
         return runtime_exe_twin(twin, cfg, out);
-    return runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE, out);
+    return runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE | later, out);
 }
 
 static void compile_one(session *s, compile_job *j)
@@ -186,6 +187,16 @@ static void start_threads(compile_batch *b)
         work(b);
 }
 
+/* Loading holds up what a GPU's driver does for others: it waits until nothing is measured. */
+static void load_code(compile_job *j)
+{
+    if (!j->exe || runtime_exe_load(j->exe) == TW_OK)
+        return;
+    copy_reason(j->reason, sizeof j->reason);
+    runtime_exe_release(j->exe);
+    j->exe = NULL;
+}
+
 /* What is known to be good elsewhere was measured with its spills. */
 static bool spills_too_much(const session *s, uint32_t point)
 {
@@ -200,6 +211,7 @@ static void take_over(session *s, compile_job *j)
 {
     trial *t = &s->trial[j->point];
 
+    load_code(j);
     t->exe = j->exe;
     if (j->exe && j->compiled)
         session_keep_code(s, j->point);

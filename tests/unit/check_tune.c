@@ -191,6 +191,17 @@ START_TEST(a_wrong_default_is_an_error)
 }
 END_TEST
 
+/* On a loaded machine the check may have had no time at all: then it is asked again. */
+static void must_mismatch(const tw_tune_options *opt, const char *said)
+{
+    tw_status st = TW_OK;
+
+    for (int i = 0; i < 20 && st == TW_OK; i++)
+        st = tune(opt, NULL);
+    ck_assert_int_eq(st, TW_E_MISMATCH);
+    ck_assert_msg(strstr(tw_last_error()->text, said) != NULL, "%s", tw_last_error()->text);
+}
+
 /* The interpreter's check holds to its time. What it had time for is compared. */
 START_TEST(long_programs_are_not_interpreted_to_the_end)
 {
@@ -202,18 +213,20 @@ START_TEST(long_programs_are_not_interpreted_to_the_end)
     rt_vector_init(&y, 64, 7.0f);
     RT_OK(tune(&opt, NULL)); /* the only program is the long one */
     ck_assert_ptr_nonnull(strstr(rt_log, "results are not checked"));
-    rt_log[0] = 0;
     rt_vector_init(&x, 200, 2.0f);
     rt_vector_init(&y, 200, 7.0f);
-    RT_OK(tune(&opt, NULL)); /* the last of four is; the others are checked */
+    opt.again = true;
+    for (int i = 0; i < 20 && rt_log[0]; i++) {
+        rt_log[0] = 0;
+        RT_OK(tune(&opt, NULL)); /* the last of four is long; the others are checked */
+    }
     ck_assert_str_eq(rt_log, "");
     fake.wrong_at = 4;
-    opt.again = true;
-    RT_FAILS(tune(&opt, NULL), TW_E_MISMATCH, "y[100] is 3.5, not 3"); /* of the second of four */
+    must_mismatch(&opt, "y[100] is 3.5, not 3"); /* of the second of four */
     rt_vector_init(&x, 100, 2.0f);
     rt_vector_init(&y, 100, 7.0f);
     fake.wrong_at = 2;
-    RT_FAILS(tune(&opt, NULL), TW_E_MISMATCH, "y[50] is 3.5, not 3");
+    must_mismatch(&opt, "y[50] is 3.5, not 3");
 }
 END_TEST
 
