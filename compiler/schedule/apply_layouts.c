@@ -8,6 +8,7 @@
 #include "compiler/schedule/layout_choice.h"
 #include "compiler/schedule/layout_plan.h"
 #include "compiler/schedule/reduce_warps.h"
+#include "compiler/schedule/shared_slot.h"
 
 typedef struct held {
     ir_val v;
@@ -219,17 +220,13 @@ static void apply_scan(applying *x, ir_op *op)
 static ir_val through_shared(ir_builder *b, ir_val v, ir_type to)
 {
     ir_type from = ir_type_of(b->fn, v);
-    int32_t shape[TILE_MAX_RANK + 1] = {1};
     uint16_t plain = layout_shared(b->fn, 0);
     ir_type view = {.kind = TYPE_BUFFER, .dtype = from.dtype, .rank = (uint8_t)(to.rank + 1),
                     .layout = plain, .shape = {1}};
 
-    for (int d = 0; d < from.rank; d++)
-        shape[d + 1] = from.shape[d];
     for (int d = 0; d < to.rank; d++)
         view.shape[d + 1] = to.shape[d];
-    ir_val buffer = ir_alloc(b, (enum dtype)from.dtype, from.rank + 1, shape, plain, -1);
-    ir_val slot = ir_buffer_slot(b, buffer, ir_const_int(b, DT_I32, 0));
+    ir_val slot = new_shared_slot(b, from, plain);
     ir_buffer_store(b, slot, v);
     return ir_buffer_load(b, ir_buffer_view(b, slot, view), to.layout);
 }

@@ -11,6 +11,7 @@
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 #include "compiler/schedule/schedule_pass.h"
+#include "compiler/schedule/shared_slot.h"
 
 typedef struct legalizing {
     ir_fn *fn;
@@ -32,14 +33,9 @@ static void through_shared(legalizing *x, ir_op *op)
 {
     ir_builder b = ir_before(x->fn, op);
     ir_type t = ir_type_of(x->fn, op->res);
-    int32_t shape[TILE_MAX_RANK + 1] = {1};
     int64_t row = (int64_t)t.shape[t.rank - 1] * dtype_bytes((enum dtype)t.dtype);
-
-    for (int d = 0; d < t.rank; d++)
-        shape[d + 1] = t.shape[d];
     uint16_t lay = layout_shared(x->fn, t.rank > 1 ? layout_shared_row(row) : 0);
-    ir_val buffer = ir_alloc(&b, (enum dtype)t.dtype, t.rank + 1, shape, lay, -1);
-    ir_val slot = ir_buffer_slot(&b, buffer, ir_const_int(&b, DT_I32, 0));
+    ir_val slot = new_shared_slot(&b, t, lay);
     ir_buffer_store(&b, slot, op->args[0]);
     ir_val res = ir_buffer_load(&b, slot, t.layout);
     ir_name(x->fn, res, ir_value_of(x->fn, op->res)->name);

@@ -39,6 +39,7 @@
 #include "compiler/schedule/loop_edit.h"
 #include "compiler/schedule/schedule_pass.h"
 #include "compiler/schedule/segments.h"
+#include "compiler/schedule/shared_slot.h"
 #include "compiler/schedule/slot_readers.h"
 
 enum { MAX_COPIES = 32 };
@@ -267,7 +268,7 @@ static void begin_ring(piping *p, ir_op *head, ir_val *state)
     ir_builder b = ir_before(p->fn, head);
 
     for (uint32_t i = 0; i < p->ncopies; i++)
-        p->fn->values.at[buffer_of(p, i)].type.shape[0] = p->stages;
+        set_shared_slots(p->fn, buffer_of(p, i), p->stages);
     if (ir_depth(head->parent) > 0) /* slots that the last time round is still being read from */
         ir_barrier(&b, 0, 0);
     for (int i = 0; i < p->stages - 1; i++)

@@ -21,6 +21,7 @@
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 #include "compiler/schedule/access_piece.h"
+#include "compiler/schedule/shared_slot.h"
 
 typedef struct placed {
     ir_val v, slot;
@@ -44,14 +45,9 @@ typedef struct placing {
 
 static ir_val new_slot(ir_builder *b, ir_type tile)
 {
-    int32_t shape[TILE_MAX_RANK + 1] = {1};
     int64_t row = (int64_t)tile.shape[tile.rank - 1] * dtype_bytes((enum dtype)tile.dtype);
 
-    for (int d = 0; d < tile.rank; d++)
-        shape[d + 1] = tile.shape[d];
-    ir_val buffer = ir_alloc(b, (enum dtype)tile.dtype, tile.rank + 1, shape,
-                             layout_shared(b->fn, layout_shared_row(row)), -1);
-    return ir_buffer_slot(b, buffer, ir_const_int(b, DT_I32, 0));
+    return new_shared_slot(b, tile, layout_shared(b->fn, layout_shared_row(row)));
 }
 
 static ir_val copy_in(placing *x, ir_op *load, int bytes)

@@ -83,6 +83,50 @@ START_TEST(each_text)
 }
 END_TEST
 
+/* The same for GPUs, whose limits of memory count as well: far beyond them, too. */
+static const struct {
+    text text;
+    const char *set, *why;
+} on_gpus[] = {
+    {{"dots", "var t = load(x[0 :+ 128, 0 :+ 128]);\n", "t = dot(t, t); // %d %d\n",
+      "store(y[0 :+ 128, 0 :+ 128], t);\n", 300, TW_E_LIMIT},
+     "", "more than 100000 instructions"},
+    {{"one large tile", "let t = load(x[0 :+ 1024, 0 :+ 1024]);\n", "",
+      "store(y[0, 0], sum(sum(dot(t, t), 0), 0));\n", 0, TW_E_LIMIT},
+     "", "4194304 bytes of shared memory"},
+    {{"large stages",
+      "var t = zeros(f32[64, 64]);\n"
+      "for i in range(0, n, 4096)\n"
+      "    t = dot(load(x[0 :+ 64, i :+ 4096]), load(x[i :+ 4096, 0 :+ 64]), t);\n",
+      "", "store(y[0 :+ 64, 0 :+ 64], t);\n", 0, TW_E_LIMIT},
+     "num_stages=4", "bytes of shared memory"},
+};
+
+START_TEST(gpus)
+{
+    tw_compile_options opt = TW_COMPILE_OPTIONS_INIT;
+    char *source = malloc(ROOM), *data = NULL;
+    tw_context *cx;
+    tw_kernel *k;
+    size_t size;
+
+    ck_assert_ptr_nonnull(source);
+    size_t n = write_text(&on_gpus[_i].text, source);
+    ck_assert_int_eq(tw_context_create(NULL, &cx), TW_OK);
+    ck_assert_int_eq(tw_kernel_load_text(cx, "k.tw", source, n, NULL, &k), TW_OK);
+    opt.target = "sm_89";
+    opt.emit = "ptx";
+    opt.set = on_gpus[_i].set;
+    ck_assert_msg(tw_kernel_compile(k, &opt, &data, &size) == TW_E_LIMIT, "%s: %s",
+                  on_gpus[_i].text.name, tw_last_error()->text);
+    ck_assert_msg(strstr(tw_last_error()->text, on_gpus[_i].why) != NULL, "%s: %s",
+                  on_gpus[_i].text.name, tw_last_error()->text);
+    tw_kernel_destroy(k);
+    tw_context_destroy(cx);
+    free(source);
+}
+END_TEST
+
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
@@ -91,6 +135,7 @@ Suite *test_suite(void)
 
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, each_text, 0, TEXTS * PATHS);
+    tcase_add_loop_test(t, gpus, 0, sizeof on_gpus / sizeof *on_gpus);
     suite_add_tcase(s, t);
     return s;
 }

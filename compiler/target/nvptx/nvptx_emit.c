@@ -572,11 +572,46 @@ LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLV
     return nv_get(e, yielded(blk)[0], 0);
 }
 
+/* What is new at the end of the block that was the last one, and all blocks behind it. */
+static void count_new(nv_emit *e)
+{
+    if (!e->block)
+        e->block = LLVMGetFirstBasicBlock(e->cx->fn);
+    for (;;) {
+        LLVMValueRef i = e->counted ? LLVMGetNextInstruction(e->counted)
+                                    : LLVMGetFirstInstruction(e->block);
+        for (; i; i = LLVMGetNextInstruction(i)) {
+            e->counted = i;
+            e->size++;
+        }
+        LLVMBasicBlockRef next = LLVMGetNextBasicBlock(e->block);
+        if (!next)
+            return;
+        e->block = next;
+        e->counted = NULL;
+    }
+}
+
+/* Ends the compile where there is too much code for LLVM to take in minutes. What is put into blocks
+ * before the last afterwards is not counted: it is little. */
+static void count_code(nv_emit *e)
+{
+    count_new(e);
+    if (e->size <= NV_MAX_CODE)
+        return;
+    error_set(TW_E_LIMIT,
+              "the kernel makes more than %d instructions for a GPU: split it, or use loops and "
+              "smaller tiles",
+              NV_MAX_CODE);
+    guard_throw(TW_E_LIMIT);
+}
+
 static void emit_in_line(nv_emit *e, const ir_op *op)
 {
     if (e->places)
         nv_lines_at(e->cx, e->scope, explain_index(e->places, op));
     emit_op(e, op);
+    count_code(e);
 }
 
 static void emit_block(nv_emit *e, const ir_block *blk)

@@ -47,6 +47,10 @@ typedef struct nv_sum { /* a lane part moved by a slot's place, in one block */
     LLVMBasicBlockRef block;
 } nv_sum;
 
+/* LLVM instructions of one kernel. LLVM's time grows with the square of a block: 42000 of them take 20
+ * seconds. The largest kernel of this project has 9000. */
+enum { NV_MAX_CODE = 100000 };
+
 typedef struct nv_emit {
     ll_cx *cx;
     arena *a;
@@ -65,6 +69,9 @@ typedef struct nv_emit {
     LLVMValueRef thread, lane, warp; /* i32 */
     LLVMValueRef shared;             /* where dynamic shared memory begins, i32 */
     LLVMBasicBlockRef entry, start; /* the last entry block, and what follows it */
+    LLVMBasicBlockRef block;        /* the last one that is in size, up to the instruction */
+    LLVMValueRef counted;           /* `counted`, or none of it */
+    long size;                      /* LLVM instructions, about */
     VEC(const char *) asserts;
     int32_t shared_bytes;
     VEC(nv_lane_part) lane_parts;
