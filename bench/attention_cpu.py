@@ -37,8 +37,9 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 def machine():
     lines = open("/proc/cpuinfo").read().splitlines()
     value = lambda key: next((l.split(":")[1].strip() for l in lines if l.startswith(key)), "?")
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
-                            capture_output=True).stdout.strip()
+    commit = os.environ.get("TILEWRIGHT_COMMIT") or subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
+        capture_output=True).stdout.strip()
     return {"cpu": value("model name"), "family": value("cpu family"), "model": value("model\t"),
             "processors": os.cpu_count(), "kernel": platform.release(), "commit": commit,
             "date": time.strftime("%Y-%m-%d")}
