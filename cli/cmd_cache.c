@@ -130,6 +130,32 @@ static bool show_trial(void *user, const tw_trial *trial)
     return true;
 }
 
+typedef struct wanted {
+    int64_t id;
+    bool found;
+} wanted;
+
+static bool is_wanted(void *user, const tw_store_row *row)
+{
+    wanted *w = user;
+
+    w->found |= row->id == w->id;
+    return !w->found;
+}
+
+/* Of a row that has none: it may have lost them. */
+static int show_no_trials(cli *c, tw_context *cx, int64_t id)
+{
+    wanted w = {id, false};
+
+    if (tw_store_list(cx, is_wanted, &w))
+        return cli_fail_last(c);
+    if (!w.found)
+        return cli_fail(c, TW_E_ARG, "nothing is stored under id %lld", (long long)id);
+    puts(c->opt.json ? "[]" : "its trials were pruned or left out; the configuration is kept");
+    return CLI_OK;
+}
+
 static int cache_show(cli *c, tw_context *cx, const char *word)
 {
     listing l = {.c = c, .j = {.out = stdout}};
@@ -142,7 +168,7 @@ static int cache_show(cli *c, tw_context *cx, const char *word)
     tw_status st = tw_store_trials(cx, id, show_trial, &l);
     if (st || l.count == 0) {
         table_free(&l.rows);
-        return st ? cli_fail_last(c) : cli_fail(c, TW_E_ARG, "nothing is stored under id %lld", id);
+        return st ? cli_fail_last(c) : show_no_trials(c, cx, id);
     }
     if (c->opt.json)
         json_end_array(&l.j);

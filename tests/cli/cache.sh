@@ -28,6 +28,10 @@ expect 14 "" "$tw" cache export "$work/none.db" --store=none
 expect 0 "nothing forgotten" "$tw" cache prune
 expect 0 "" "$tw" cache prune --max-size=1k --json
 json "$work/out" 'd["artifacts"] >= 1 and d["trials"] >= 1 and d["configs"] == 0'
+id=$("$tw" cache list --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["id"])')
+expect 0 "its trials were pruned" "$tw" cache show "$id"
+expect 0 "" "$tw" cache show "$id" --json
+json "$work/out" 'd == []'
 expect 0 "nothing forgotten" "$tw" cache prune --older=1h
 expect 0 "vector_add" "$tw" cache list
 expect 0 "1 configuration forgotten" "$tw" cache clear vector_add
