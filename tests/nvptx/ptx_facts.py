@@ -82,6 +82,23 @@ def check_form(tool, kernels, values, wanted):
                 bad.append(f"{values}: loop {which} has {loops[which][kind]} of {kind}, not {least} to {most}")
 
 
+def check_ends(tool, kernels, values):
+    """Which program this is takes no division of 64 bits where the launch begins with the first one, and none that
+    is signed; a whole block's rows go out without a branch between."""
+    lines = ptx_of(tool, kernels, values, "sm_80").splitlines()
+    first = next(i for i, line in enumerate(lines) if "cp.async.c" in line)
+    start = max(i for i in range(first) if lines[i].startswith("$"))
+    narrow = sum("div.u32" in line for line in lines[start:first])
+    if narrow < 3 or any(re.search(r"div\.(s|u64)", line) for line in lines[start:first]):
+        bad.append(f"{values}: {narrow} divisions of 32 bits and others before the first copy")
+    rows = most = 0
+    for line in lines:
+        rows = 0 if re.search(r"\bbra\b", line) else rows + ("st.global.v4" in line or "st.global.v2.b64" in line)
+        most = max(most, rows)
+    if most < 8:
+        bad.append(f"{values}: {most} stores of 16 bytes without a branch between")
+
+
 def check_assembled(ptxas, tool, kernels, values, target, most):
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx_of(tool, kernels, values, target))
@@ -100,6 +117,7 @@ def main():
     ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
     for values, wanted in FORMS.items():
         check_form(tool, kernels, values, wanted)
+        check_ends(tool, kernels, values)
     for values, target, most in ASSEMBLED if ptxas else []:
         check_assembled(ptxas, tool, kernels, values, target, most)
     print("\n".join(bad) or f"{len(FORMS)} forms, {len(ASSEMBLED) if ptxas else 0} assembled")

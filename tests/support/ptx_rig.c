@@ -187,19 +187,30 @@ static uint64_t slot_value(const rig *r, recipe_slot s, uint64_t *failed)
     return 0;
 }
 
-static bool run_ptx(rig *r, uint64_t *failed)
+/* A grid that begins with program `first`. */
+static bool run_blocks(rig *r, ptx_program *p, int64_t first, int64_t blocks, uint64_t *failed)
 {
     const recipe_step *step = r->art->step;
     uint64_t param[64] = {0};
-    ptx_program *p = ptx_parse((const char *)r->art->object->bytes, why, sizeof why);
-    int64_t blocks = r->grid[0] * r->grid[1] * r->grid[2];
-    bool ok = p != NULL;
+    bool ok = true;
 
     for (uint32_t i = 0; i < step->nslots; i++)
-        param[i] = slot_value(r, step->slot[i], failed);
+        param[i] = step->slot[i].kind == SLOT_FIRST ? (uint64_t)first
+                                                    : slot_value(r, step->slot[i], failed);
     for (int64_t b = 0; ok && b < blocks; b++)
         ok = ptx_run(p, (uint32_t)b, step->block_threads, (size_t)step->shared_bytes, param, why,
                      sizeof why);
+    return ok;
+}
+
+/* In two grids, as more programs than one holds are. */
+static bool run_ptx(rig *r, uint64_t *failed)
+{
+    ptx_program *p = ptx_parse((const char *)r->art->object->bytes, why, sizeof why);
+    int64_t blocks = r->grid[0] * r->grid[1] * r->grid[2], half = blocks / 2;
+    bool ok =
+        p && run_blocks(r, p, 0, half, failed) && run_blocks(r, p, half, blocks - half, failed);
+
     if (p)
         ptx_free(p);
     return ok;

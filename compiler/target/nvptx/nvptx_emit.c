@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CALL_PTX_KERNEL = 71, SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+enum { CALL_PTX_KERNEL = 71, SPACE_GLOBAL = 1 };
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -187,51 +187,7 @@ LLVMValueRef nv_dim(nv_emit *e, int dim)
     return e->dim[dim];
 }
 
-/* ---- which program this is ------------------------------------------------------------------- */
-
-/* Is the grid's extent along the axis 1 at every launch? */
-static bool is_flat(const nv_emit *e, int axis)
-{
-    const ir_fn *launch = e->module->launch;
-
-    if (!launch || !launch->body->last || launch->body->last->nargs < 3)
-        return false;
-    const ir_op *def = ir_def(launch, launch->body->last->args[axis]);
-    return def && def->code == OP_CONST_INT && def->attr[0].i == 1;
-}
-
-/* Programs are numbered with axis 0 fastest; i64, because a grid may hold more than 2^31. */
-static void find_program(nv_emit *e)
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMValueRef id = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0);
-
-    if (!e->first)
-        return;
-    id = LLVMBuildAdd(b, LLVMBuildZExt(b, id, e->cx->i64, ""), e->first, "");
-    for (int d = 0; d < 3; d++) {
-        bool last = d == 2 || (is_flat(e, 2) && (d == 1 || is_flat(e, 1)));
-        LLVMValueRef here = last ? id : LLVMBuildURem(b, id, e->grid[d], "");
-        e->program[d] = LLVMBuildTrunc(b, here, e->cx->i32, "");
-        id = last ? ll_i64(e->cx, 0) : LLVMBuildUDiv(b, id, e->grid[d], "");
-    }
-    for (int d = 0; d < 3; d++)
-        e->grid[d] = LLVMBuildTrunc(b, e->grid[d], e->cx->i32, "");
-}
-
-static void find_thread(nv_emit *e)
-{
-    LLVMBuilderRef b = e->cx->b;
-
-    e->thread = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0);
-    e->lane = LLVMBuildAnd(b, e->thread, nv_i32(e, NV_WARP - 1), "");
-    e->warp = LLVMBuildLShr(b, e->thread, nv_i32(e, 5), "");
-    LLVMTypeRef bytes = LLVMArrayType2(e->cx->i8, 0);
-    LLVMValueRef memory =
-        LLVMAddGlobalInAddressSpace(e->cx->module, bytes, "shared_memory", SPACE_SHARED);
-    LLVMSetAlignment(memory, 1024);
-    e->shared = LLVMBuildPtrToInt(b, memory, e->cx->i32, "");
-}
+/* ---- entry blocks ------------------------------------------------------------------------------ */
 
 LLVMBasicBlockRef nv_entry_begin(nv_emit *e)
 {
@@ -687,8 +643,10 @@ void nv_emit_function(nv_emit *e, const char *name)
     begin_entry(e);
     ll_at(e->cx, e->entry);
     take_slots(e);
-    find_thread(e);
-    find_program(e);
+    nv_find_thread(e);
+    nv_find_program(e);
+    e->entry = ll_here(e->cx);
+    LLVMMoveBasicBlockAfter(e->start, e->entry); /* code is counted in order of blocks */
     ll_at(e->cx, e->start);
     emit_body(e, fn->body);
     ll_at(e->cx, e->entry);

@@ -3,11 +3,12 @@
 /* Level-2 tile IR -> LLVM IR for NVPTX: one function, the kernel. docs/NVPTX.md tells how.
  *
  *   nvptx_emit.c     the function, its parameters, control; walks the ops
+ *   nvptx_program.c  which thread and which program this is
  *   nvptx_value.c    what registers hold; which element a thread has in which register
  *   nvptx_ops.c      elementwise ops and the ops of shape
  *   nvptx_reduce.c   reductions and scans;  nvptx_convert.c  other layouts, by shuffles
  *   nvptx_tensor.c   loads, stores, atomics of tensors;  nvptx_access.c  their addresses and bounds
- *   nvptx_align.c    what divides an index
+ *   nvptx_align.c    what divides an index, and how large it is
  *   nvptx_shared.c   addresses in shared memory, buffer.load and buffer.store
  *   nvptx_copy.c     cp.async
  *   nvptx_mma.c      ldmatrix and mma.sync;  nvptx_dot.c  the exact product, by FMA
@@ -94,6 +95,12 @@ LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLV
 /* The dimension's extent, i32. */
 LLVMValueRef nv_dim(nv_emit *e, int dim);
 
+/* ---- nvptx_program.c ---- */
+/* Sets thread, lane, warp and shared. */
+void nv_find_thread(nv_emit *e);
+/* Sets program and grid where they are used, and leaves another block than it found. */
+void nv_find_program(nv_emit *e);
+
 /* ---- nvptx_value.c ---- */
 static inline ir_type nv_type(const nv_emit *e, ir_val v)
 {
@@ -175,6 +182,8 @@ void nv_convert(nv_emit *e, const ir_op *op);
 /* ---- nvptx_align.c ---- */
 /* Largest power of two, up to 4096, known to divide the i32 scalar v. */
 int32_t nv_divisor(const nv_emit *e, ir_val v);
+/* What a scalar, i32 or i64, is never above, where it is never below 0; -1: not known. */
+int64_t nv_most(const nv_emit *e, ir_val v);
 
 /* ---- nvptx_tensor.c ---- */
 void nv_load(nv_emit *e, const ir_op *op);

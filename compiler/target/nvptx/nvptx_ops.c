@@ -70,6 +70,24 @@ static void copy_value(nv_emit *e, ir_val to, ir_val from)
     *nv_new(e, to) = *nv_at(e, from);
 }
 
+/* A quotient or remainder of scalars that are never negative: unsigned, which is shorter, and in 32
+ * bits where they fit, which is shorter by far. NULL: not known to be. */
+static LLVMValueRef divide_unsigned(nv_emit *e, const ir_op *op)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMTypeRef type = nv_word_type(e, nv_type(e, op->res));
+    int64_t x = nv_most(e, op->args[0]), y = nv_most(e, op->args[1]);
+
+    if (x < 0 || y < 0)
+        return NULL;
+    LLVMValueRef a[] = {nv_get(e, op->args[0], 0), nv_get(e, op->args[1], 0)};
+    bool narrow = x <= UINT32_MAX && y <= UINT32_MAX;
+    for (int i = 0; i < 2 && narrow; i++)
+        a[i] = LLVMBuildTruncOrBitCast(b, a[i], e->cx->i32, "");
+    LLVMValueRef v = ll_int_op(e->cx, (enum ir_opcode)op->code, narrow ? DT_U32 : DT_U64, a);
+    return LLVMBuildZExtOrBitCast(b, v, type, "");
+}
+
 void nv_elementwise(nv_emit *e, const ir_op *op)
 {
     enum ir_opcode code = (enum ir_opcode)op->code;
@@ -88,6 +106,10 @@ void nv_elementwise(nv_emit *e, const ir_op *op)
         return;
     }
     LLVMValueRef *out = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
+    if ((code == OP_DIV || code == OP_REM) && (out[0] = divide_unsigned(e, op))) {
+        nv_set(e, op->res, out);
+        return;
+    }
     LLVMValueRef(*seen)[3] = arena_alloc(e->a, sizeof *seen * (size_t)n);
     for (int r = 0; r < n; r++) {
         for (int i = 0; i < op->nargs; i++)

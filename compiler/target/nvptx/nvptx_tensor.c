@@ -2,7 +2,9 @@
  *
  * Elements that may lie outside are reached under a condition for each vector. Where the innermost
  * dimension is one of those, a vector might lie partly inside: if the whole block is inside along
- * it, which the same for all threads, vectors are taken, else one element at a time. */
+ * it, which is the same for all threads, vectors are taken, else one element at a time. A store of
+ * several vectors asks the same of all dimensions: a condition for each is a branch, and what comes
+ * from shared memory is then read behind it, one vector after the other. */
 #include "compiler/base/check.h"
 #include "compiler/target/llvm/llvm_ops.h"
 #include "compiler/target/nvptx/nvptx_access.h"
@@ -28,23 +30,41 @@ static int vector_of(nv_emit *e, const nv_access *x)
 
 typedef void (*way_fn)(nv_emit *e, nv_access *x, int vector, unsigned inside, void *arg);
 
-/* Runs way once, or where the innermost dimension decides, under both conditions. */
+/* The dimensions of which it is asked, once for all threads, whether the whole block is inside. */
+static unsigned asked(const nv_access *x, int vector)
+{
+    bool several = x->op->code == OP_STORE && x->n > 2 * vector;
+    unsigned open = 0;
+
+    for (int d = 0; d < x->rank; d++) {
+        bool block = x->tile_dim[d] >= 0 && !x->gathered[d] && !(x->inside >> d & 1);
+        if (block && (several || (vector > 1 && d == x->rank - 1)))
+            open |= 1u << d;
+    }
+    return open;
+}
+
+/* Runs way once, or where dimensions are asked about, under both conditions. */
 static nv_guard two_ways(nv_emit *e, nv_access *x, way_fn way, void *wide, void *narrow)
 {
     int vector = vector_of(e, x), inner = x->rank - 1;
+    unsigned open = asked(x, vector);
+    LLVMValueRef all = NULL;
     nv_guard g = {0};
 
-    if (vector == 1 || x->inside >> inner & 1) {
+    if (!open) {
         way(e, x, vector, x->inside, wide);
         return g;
     }
+    for (int d = 0; d < x->rank; d++)
+        all = open >> d & 1 ? nv_both(e, all, nv_access_whole(e, x, d)) : all;
     LLVMBasicBlockRef whole = ll_block(e->cx, "whole"), part = ll_block(e->cx, "part");
-    LLVMBuildCondBr(e->cx->b, nv_access_whole(e, x, inner), whole, part);
+    LLVMBuildCondBr(e->cx->b, all, whole, part);
     ll_at(e->cx, whole);
-    way(e, x, vector, x->inside | 1u << inner, wide);
+    way(e, x, vector, x->inside | open, wide);
     g.before = ll_here(e->cx);
     ll_at(e->cx, part);
-    way(e, x, 1, x->inside, narrow);
+    way(e, x, open >> inner & 1 ? 1 : vector, x->inside, narrow);
     g.inside = ll_here(e->cx);
     g.after = ll_block(e->cx, "");
     LLVMBuildBr(e->cx->b, g.after);
