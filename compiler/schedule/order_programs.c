@@ -21,8 +21,8 @@ enum { MAX_VIEWS = 16, DEFAULT_L2 = 50 << 20 };
 typedef struct ordering {
     ir_fn *fn;
     arena *a;
-    VEC(ir_op *) ids;                /* program_id ops */
-    const ir_op *copies[MAX_VIEWS];  /* in loops, one of each tensor */
+    VEC(ir_op *) ids;               /* program_id ops */
+    const ir_op *copies[MAX_VIEWS]; /* in loops, one of each tensor */
     int ncopies;
     ir_val bytes; /* that loops copy for one head: i64 */
     ir_builder b;
@@ -65,14 +65,21 @@ static void find(ir_op *op, void *arg)
     o->copies[o->ncopies++] = op;
 }
 
-/* Heads of a section, i32: as many as fit, at least one, at most all. */
+static ir_val u32(ir_builder *b, int64_t c)
+{
+    return ir_const_int(b, DT_U32, c);
+}
+
+/* Heads of a section, u32: as many as fit, at least one, at most all. What is larger than room is
+ * as good as room + 1, which fits u32: a division of 64 bits is a hundred instructions. */
 static ir_val section(ordering *o, int64_t room, ir_val heads)
 {
     ir_builder *b = &o->b;
-    ir_val per = ir_binary(b, OP_DIV, i64(b, room), ir_binary(b, OP_MAX, o->bytes, i64(b, 1)));
+    ir_val bytes =
+        ir_binary(b, OP_MIN, ir_binary(b, OP_MAX, o->bytes, i64(b, 1)), i64(b, room + 1));
+    ir_val per = ir_binary(b, OP_DIV, u32(b, room), ir_cast(b, bytes, DT_U32));
 
-    per = ir_binary(b, OP_MAX, per, i64(b, 1));
-    return ir_cast(b, ir_binary(b, OP_MIN, per, ir_cast(b, heads, DT_I64)), DT_I32);
+    return ir_binary(b, OP_MIN, ir_binary(b, OP_MAX, per, u32(b, 1)), heads);
 }
 
 /* Can programs be numbered in i32? */
@@ -89,17 +96,19 @@ static ir_val countable(ir_builder *b, const ir_val grid[3])
 static void reorder(ordering *o, int64_t room, ir_val id[3])
 {
     ir_builder *b = &o->b;
-    ir_val grid[3], old[3];
+    ir_val grid[3], old[3], at[3];
     for (int d = 0; d < 3; d++) {
         grid[d] = ir_num_programs(b, d);
         old[d] = ir_program_id(b, d);
+        at[d] = ir_cast(b, old[d], DT_U32);
     }
-    ir_val fits = countable(b, grid), one = ir_const_int(b, DT_I32, 1);
-    ir_val gx = ir_where(b, fits, grid[0], one), gy = grid[1];
-    ir_val heads = ir_where(b, fits, ir_binary(b, OP_MUL, gy, grid[2]), one);
-    ir_val row = ir_binary(b, OP_ADD, old[1], ir_binary(b, OP_MUL, gy, old[2]));
-    ir_val linear = ir_binary(b, OP_ADD, old[0], ir_binary(b, OP_MUL, gx, row));
-    linear = ir_where(b, fits, linear, ir_const_int(b, DT_I32, 0));
+    ir_val fits = countable(b, grid), one = u32(b, 1);
+    ir_val gx = ir_where(b, fits, ir_cast(b, grid[0], DT_U32), one);
+    ir_val gy = ir_cast(b, grid[1], DT_U32), gz = ir_cast(b, grid[2], DT_U32);
+    ir_val heads = ir_where(b, fits, ir_binary(b, OP_MUL, gy, gz), one);
+    ir_val row = ir_binary(b, OP_ADD, at[1], ir_binary(b, OP_MUL, gy, at[2]));
+    ir_val linear = ir_binary(b, OP_ADD, at[0], ir_binary(b, OP_MUL, gx, row));
+    linear = ir_where(b, fits, linear, u32(b, 0));
     ir_val per = section(o, room, heads), size = ir_binary(b, OP_MUL, per, gx);
     ir_val first = ir_binary(b, OP_MUL, ir_binary(b, OP_DIV, linear, size), per);
     ir_val within = ir_binary(b, OP_REM, linear, size);
@@ -111,7 +120,7 @@ static void reorder(ordering *o, int64_t room, ir_val id[3])
     id[1] = ir_binary(b, OP_REM, head, gy);
     id[2] = ir_binary(b, OP_DIV, head, gy);
     for (int d = 0; d < 3; d++)
-        id[d] = ir_where(b, fits, id[d], old[d]);
+        id[d] = ir_where(b, fits, ir_cast(b, id[d], DT_I32), old[d]);
 }
 
 tw_status pass_order_programs(pass_cx *cx, ir_module *m)

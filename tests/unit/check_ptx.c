@@ -60,7 +60,7 @@ static const struct {
     const char *notes;
 } kernels[] = {
     {"attention_fwd", "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 2, 0, 16,
-     "# dims: B=1 H=2 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 2 1\n"},
+     "# dims: B=2 H=2 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 2 2\n"},
     {"attention_fwd", "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=64,BLOCK_N=32", 4, 1, 1, 16,
      "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
     {"attention_fwd", "T=bf16,D=80,DV=96,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 3, 1, 16,
@@ -93,6 +93,7 @@ static tw_status print_schedule(void *arg)
     params.num_warps = kernels[s->which].warps;
     params.num_stages = kernels[s->which].stages;
     params.operand_registers = kernels[s->which].operand_registers;
+    params.program_order = strstr(kernels[s->which].values, "CAUSAL=true") != NULL;
     ck_assert_int_eq(schedule_make(m, 80, params, NULL), TW_OK);
     sb_init(&s->text, &schedule_memory);
     sb_fmt(&s->text, "%s# tolerance: 1e-2\n", kernels[s->which].notes);
