@@ -88,6 +88,71 @@ static LLVMValueRef divide_unsigned(nv_emit *e, const ir_op *op)
     return LLVMBuildZExtOrBitCast(b, v, type, "");
 }
 
+static bool is_one(LLVMValueRef v)
+{
+    LLVMBool inexact;
+
+    return LLVMIsAConstantFP(v) && LLVMConstRealGetDouble(v, &inexact) == 1.0;
+}
+
+/* Is 1 / x exact by one step of Newton's method? Not of the least and greatest exponents. */
+static LLVMValueRef is_plain(nv_emit *e, LLVMValueRef x)
+{
+    LLVMBuilderRef b = e->cx->b;
+    LLVMValueRef exponent = LLVMBuildBitCast(b, x, e->cx->i32, "");
+
+    exponent =
+        LLVMBuildAnd(b, ll_add(e->cx, exponent, nv_i32(e, 0x1800000)), nv_i32(e, 0x7f800000), "");
+    return LLVMBuildICmp(b, LLVMIntUGT, exponent, nv_i32(e, 0x1ffffff), "");
+}
+
+static LLVMValueRef quick_reciprocal(nv_emit *e, LLVMValueRef x)
+{
+    LLVMValueRef r = ll_call(e->cx, "llvm.nvvm.rcp.approx.ftz.f", NULL, 0, &x, 1);
+    LLVMValueRef error = ll_fma(e->cx, x, r, ll_float(e->cx->f32, -1.0));
+
+    return ll_fma(e->cx, r, LLVMBuildFNeg(e->cx->b, error, ""), r);
+}
+
+/* 1 / x of several f32. ptxas makes of each two steps behind a branch on what is_plain asks, so
+ * that one waits for the other; here one branch is for all. */
+static bool reciprocals(nv_emit *e, const ir_op *op, int n, LLVMValueRef *out)
+{
+    LLVMValueRef plain = NULL, *exact = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
+    LLVMBasicBlockRef quick, slow, after;
+
+    if (n < 2 || nv_type(e, op->res).dtype != DT_F32)
+        return false;
+    for (int r = 0; r < n; r++) {
+        if (!is_one(nv_get(e, op->args[0], r)))
+            return false;
+    }
+    for (int r = 0; r < n; r++)
+        plain = nv_both(e, plain, is_plain(e, nv_get(e, op->args[1], r)));
+    quick = ll_block(e->cx, "quick");
+    slow = ll_block(e->cx, "slow");
+    after = ll_block(e->cx, "");
+    LLVMBuildCondBr(e->cx->b, plain, quick, slow);
+    for (int way = 0; way < 2; way++) {
+        ll_at(e->cx, way ? slow : quick);
+        for (int r = 0; r < n; r++) {
+            LLVMValueRef x = nv_get(e, op->args[1], r);
+            LLVMValueRef one = nv_get(e, op->args[0], r);
+            *(way ? &exact[r] : &out[r]) =
+                way ? LLVMBuildFDiv(e->cx->b, one, x, "") : quick_reciprocal(e, x);
+        }
+        LLVMBuildBr(e->cx->b, after);
+    }
+    ll_at(e->cx, after);
+    for (int r = 0; r < n; r++) {
+        LLVMValueRef phi = LLVMBuildPhi(e->cx->b, e->cx->f32, "");
+        ll_phi_add(phi, out[r], quick);
+        ll_phi_add(phi, exact[r], slow);
+        out[r] = phi;
+    }
+    return true;
+}
+
 void nv_elementwise(nv_emit *e, const ir_op *op)
 {
     enum ir_opcode code = (enum ir_opcode)op->code;
@@ -107,6 +172,10 @@ void nv_elementwise(nv_emit *e, const ir_op *op)
     }
     LLVMValueRef *out = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
     if ((code == OP_DIV || code == OP_REM) && (out[0] = divide_unsigned(e, op))) {
+        nv_set(e, op->res, out);
+        return;
+    }
+    if (code == OP_DIV && reciprocals(e, op, n, out)) {
         nv_set(e, op->res, out);
         return;
     }
