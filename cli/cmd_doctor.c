@@ -59,7 +59,7 @@ static void wrong(doctor *d, tw_status st, const char *what, const char *todo, c
         d->code = tw_status_exit_code(st);
 }
 
-/* ---- library and processor -------------------------------------------------------------------- */
+/* ---- library and processor ------------------------------------------------------------------- */
 
 static void check_library(doctor *d)
 {
@@ -94,10 +94,11 @@ static void check_processor(doctor *d)
         report(d, FINE, "caches", NULL, "%s L1, %s L2 a core", text_bytes((double)info.l1_bytes).s,
                text_bytes((double)info.l2_bytes).s);
     else
-        report(d, WORTH_KNOWING, "caches", NULL, "sizes are unknown: default tile sizes may not fit");
+        report(d, WORTH_KNOWING, "caches", NULL,
+               "sizes are unknown: default tile sizes may not fit");
 }
 
-/* ---- GPUs ------------------------------------------------------------------------------------- */
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 /* That there is none is fine; one that cannot be used is worth knowing. */
 static void check_gpu(doctor *d)
@@ -109,8 +110,8 @@ static void check_gpu(doctor *d)
     if (st != TW_OK) {
         const tw_error *e = tw_last_error();
         const char *why = e->diagnostic_count ? e->diagnostics[0].text : e->text;
-        report(d, st == TW_E_DEVICE ? FINE : WORTH_KNOWING, "gpu", NULL, "none that can be used: %.*s",
-               (int)strcspn(why, "\n"), why);
+        report(d, st == TW_E_DEVICE ? FINE : WORTH_KNOWING, "gpu", NULL,
+               "none that can be used: %.*s", (int)strcspn(why, "\n"), why);
         return;
     }
     if (tw_device_query(dev, &info) == TW_OK)
@@ -119,7 +120,7 @@ static void check_gpu(doctor *d)
     tw_device_close(dev);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool read_line(const char *path, char *out, int size)
 {
@@ -162,8 +163,8 @@ static void check_threads(doctor *d)
                share < 1.0 ? "less than one processor: raise the quota (cpu.max)" : NULL,
                "%d; %d of %ld processors, a quota of %.3g", info.threads, allowed, online, share);
     else
-        report(d, FINE, "threads", NULL, "%d; %d of %ld processors, no quota", info.threads, allowed,
-               online);
+        report(d, FINE, "threads", NULL, "%d; %d of %ld processors, no quota", info.threads,
+               allowed, online);
     if (getloadavg(&load, 1) == 1 && load > 0.7 * allowed)
         report(d, WORTH_KNOWING, "load", "tune on a quiet machine; the results stay right",
                "%.1f on %d processors: times measured now say little", load, allowed);
@@ -171,7 +172,7 @@ static void check_threads(doctor *d)
         report(d, FINE, "load", NULL, "%.1f", load);
 }
 
-/* ---- store ------------------------------------------------------------------------------------ */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 typedef struct store_totals {
     int configs, artifacts;
@@ -208,7 +209,7 @@ static void check_store(doctor *d)
     }
 }
 
-/* ---- a kernel --------------------------------------------------------------------------------- */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 enum { ROWS = 37, INNER = 29, COLUMNS = 21 };
 static const char kernel_text[] =
@@ -274,7 +275,8 @@ static void check_kernel(doctor *d)
     if (!st)
         st = run_on(k, d->interp, t, t->interp);
     if (st)
-        wrong(d, st, "kernel", "what stands there does not follow from your files: please report it",
+        wrong(d, st, "kernel",
+              "what stands there does not follow from your files: please report it",
               tw_last_error()->text);
     else if (!((error = worst(t)) < 1e-5))
         wrong(d, TW_E_MISMATCH, "kernel", "please report it, with the lines above",
@@ -287,7 +289,7 @@ static void check_kernel(doctor *d)
     free(t);
 }
 
-/* ---- all -------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void check_all(doctor *d)
 {

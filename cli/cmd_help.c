@@ -87,11 +87,13 @@ const help_row help_others[] = {
 const help_row help_environment[] = {
     {"TILEWRIGHT_STORE", "the store's file (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
                          "~/.cache/tilewright/store.db)"},
-    {"TILEWRIGHT_CHECKED", "1: checked launches: on a GPU every pointer is checked, and each launch\n"
-                           "waits for its end, so that it reports its own fault (--checked is about\n"
-                           "kernels, on any device)"},
-    {"TILEWRIGHT_SEEDS", "a file of configurations for what was never tuned here, instead of those that\n"
-                         "are built in"},
+    {"TILEWRIGHT_CHECKED",
+     "1: checked launches: on a GPU every pointer is checked, and each launch\n"
+     "waits for its end, so that it reports its own fault (--checked is about\n"
+     "kernels, on any device)"},
+    {"TILEWRIGHT_SEEDS",
+     "a file of configurations for what was never tuned here, instead of those that\n"
+     "are built in"},
     {"NO_COLOR", "when set, no colours"},
     {0},
 };

@@ -95,7 +95,8 @@ int cmd_new(cli *c)
     if (c->opt.word_count > 1)
         return cli_usage(c, "'%s' is one word too many", c->opt.word[1]);
     if (!is_name(name))
-        return cli_usage(c, "a name of letters, digits and _ is needed, for the kernel and its file");
+        return cli_usage(c,
+                         "a name of letters, digits and _ is needed, for the kernel and its file");
     CLI_TRY(check_name(c, name));
     char *kernel = cli_format("%s.tw", name), *test = cli_format("%s_test.sh", name);
     int code = write_file(c, kernel, kernel_text, name);

@@ -11,8 +11,9 @@
 static const struct {
     const char *option, *values;
 } offered[] = {{"device", "auto|cpu|cuda|interp|null"},
-               {"target", "cpu-amx|cpu-avx512-bf16|cpu-avx512|cpu-avx2|cpu-generic|sm_80|sm_86|sm_87|"
-                          "sm_89|sm_90|sm_100|sm_120"},
+               {"target",
+                "cpu-amx|cpu-avx512-bf16|cpu-avx512|cpu-avx2|cpu-generic|sm_80|sm_86|sm_87|"
+                "sm_89|sm_90|sm_100|sm_120"},
                {"budget", "1s|5s|10s|60s"},
                {"emit", "ast|tir|ll|asm|obj|sched|ptx|cubin"},
                {"profile", "a100|h100|h200|rtx3090|rtx4080|rtx4090|rtx5090"},

@@ -3,8 +3,8 @@
 #include "cli/pages.h"
 #include <string.h>
 
-/* Text with what roff would read as its own escaped: a backslash, a dash, a dot or quote that begins
- * a line. */
+/* Text with what roff would read as its own escaped: a backslash, a dash, a dot or quote that
+ * begins a line. */
 static void roff(FILE *out, const char *text)
 {
     bool line_begins = true;

@@ -69,11 +69,12 @@ static const option_row rows[] = {
      "launches to time (as many as fit in a second)", NULL},
     {"set", 0, KIND_TEXT, AT(set), "NAME=V,...", VERB_COMPILE | VERB_EXPLAIN,
      "values in brackets, tune and schedule parameters, generic=true", NULL},
-    {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE, "ast, tir, ll; CPU: asm, obj; GPU: sched, ptx, cubin (ll)", NULL},
+    {"emit", 0, KIND_TEXT, AT(emit), "STAGE", VERB_COMPILE,
+     "ast, tir, ll; CPU: asm, obj; GPU: sched, ptx, cubin (ll)", NULL},
     {"output", 'o', KIND_TEXT, AT(output), "FILE", VERB_COMPILE, "where to (standard output)",
      NULL},
     {"profile", 0, KIND_TEXT, AT(profile), "NAME", VERB_COMPILE | VERB_EXPLAIN,
-     "GPUs: make code for what this one has: rtx4080, h100, ... or a file (its capability's limits)",
+     "GPUs: make code for this one: rtx4080, h100, ... or a file (what its capability has)",
      NULL},
     {"dump", 0, KIND_TEXT, AT(dump), "PASS", VERB_COMPILE,
      "show the IR after a pass, or after each that changed it: changed", NULL},
@@ -85,8 +86,8 @@ static const option_row rows[] = {
     {"max-size", 0, KIND_SIZE, AT(max_size), "SIZE", VERB_CACHE,
      "prune: until the file is this small, as 200M, 1G: the oldest code, then trials", NULL},
     {"json", 0, KIND_FLAG, AT(json), NULL,
-     LAUNCH | VERB_CACHE | VERB_DEVICE | VERB_DOCTOR | VERB_EXPLAIN,
-     "print the result as JSON", NULL},
+     LAUNCH | VERB_CACHE | VERB_DEVICE | VERB_DOCTOR | VERB_EXPLAIN, "print the result as JSON",
+     NULL},
     {"help", 'h', KIND_FLAG, AT(help), NULL, ALL, "show this help", NULL},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -171,7 +172,8 @@ typedef struct unit {
     const char *name;
     double size;
 } unit;
-static const unit seconds[] = {{"", 1.0}, {"s", 1.0}, {"ms", 1e-3}, {"m", 60.0}, {"min", 60.0}, {0}};
+static const unit seconds[] = {{"", 1.0},   {"s", 1.0},    {"ms", 1e-3},
+                               {"m", 60.0}, {"min", 60.0}, {0}};
 static const unit ages[] = {{"d", 86400.0}, {"h", 3600.0}, {0}};
 static const unit sizes[] = {{"", 1.0},      {"k", 1024.0},    {"K", 1024.0},
                              {"M", 1048576.0}, {"G", 1073741824.0}, {0}};

@@ -21,7 +21,8 @@ enum {
 };
 
 typedef struct options {
-    const char *device, *target, *store, *config, *tune, *set, *emit, *output, *dump, *flops, *profile;
+    const char *device, *target, *store, *config, *tune, *set, *emit, *output, *dump, *flops,
+        *profile;
     const char **save; /* every --save, in order */
     size_t save_count;
     double budget, tolerance, older; /* below 0: not given */

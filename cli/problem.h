@@ -10,7 +10,7 @@ typedef struct parameter {
     const char *text; /* what the command line says of it, NULL: nothing */
     const char *save; /* file that an output is written to, NULL: it is dropped */
     tensor tensor;    /* in this process's memory */
-    DLTensor there;   /* the same in the device's, where that is other memory; data NULL: it is not */
+    DLTensor there; /* the same in the device's, where that is other memory; data NULL: it is not */
 } parameter;
 
 typedef struct problem {

@@ -7,7 +7,8 @@
 #include "compiler/base/check.h"
 #include "dsl/elaborate.h"
 
-/* A division that checked mode would refuse must not be computed where the text does not ask for it. */
+/* A division that checked mode would refuse must not be computed where the text does not ask for
+ * it. */
 static bool may_divide_by_zero(const elab *cx, const expr *e)
 {
     const decl *d = e->b->kind == EXPR_NAME ? e->b->decl : NULL;

@@ -163,8 +163,8 @@ static kernel_ast *read_base(extending *x, const kernel_ast *k, int chain)
     return parse_kernel_anew(x->a, x->names, base, &quiet);
 }
 
-/* A kernel that stays without its base, or does not fit it, is broken: its names would mean nothing,
- * or a guess. */
+/* A kernel that stays without its base, or does not fit it, is broken: its names would mean
+ * nothing, or a guess. */
 static void complete(extending *x, kernel_ast *k, int chain)
 {
     kernel_ast *base = read_base(x, k, chain);

@@ -1,8 +1,8 @@
 #ifndef TW_DSL_LEX_H
 #define TW_DSL_LEX_H
 /* Kernel text -> tokens. The array ends with one TOK_EOF, whatever the text holds; what is not a
- * token is reported and left out. Text longer than SOURCE_MAX_BYTES, or not in UTF-8, is an error and
- * gives no tokens. */
+ * token is reported and left out. Text longer than SOURCE_MAX_BYTES, or not in UTF-8, is an error
+ * and gives no tokens. */
 #include "compiler/base/diag.h"
 #include "compiler/base/intern.h"
 

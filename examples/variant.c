@@ -1,5 +1,6 @@
-/* A variant of attention from C: a batch of two texts of different lengths, padded to one, in one call.
- * kernels/variants has it as five lines of text; a mask of rows and columns alone needs no file. */
+/* A variant of attention from C: a batch of two texts of different lengths, padded to one, in one
+ * call. kernels/variants has it as five lines of text; a mask of rows and columns alone needs no
+ * file. */
 #include "tilewright.h"
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@ static int64_t shape[] = {BATCH, HEADS, ROWS, DIM}, batch[] = {BATCH};
     TW_TENSOR("q", TENSOR(q, 4)), TW_TENSOR("k", TENSOR(k, 4)), TW_TENSOR("v", TENSOR(v, 4)),      \
         TW_TENSOR("o", TENSOR(o, 4)), TW_TENSOR("lse", TENSOR(lse, 3))
 
-/* q = 0 makes all scores 0: a row that sees n keys has lse = log(n). What lies beyond a text's end is
- * never looked at, so it may be anything. */
+/* q = 0 makes all scores 0: a row that sees n keys has lse = log(n). What lies beyond a text's end
+ * is never looked at, so it may be anything. */
 static void fill(void)
 {
     for (int b = 0; b < BATCH; b++)
@@ -56,7 +57,8 @@ int main(void)
         run(cx, device, "kernels/variants/attention_padded.tw", padded, 6))
         return fprintf(stderr, "%s\n", tw_last_error()->text), 1;
     printf("text 1 has 7 tokens: lse = %g, log(7) = %g\n", (double)lse[1][3][95], log(7.0));
-    if (differs(lse[0][0][0], log(96.0)) || differs(lse[1][3][95], log(7.0)) || o[1][0][0][0] != 1.0f)
+    if (differs(lse[0][0][0], log(96.0)) || differs(lse[1][3][95], log(7.0)) ||
+        o[1][0][0][0] != 1.0f)
         return 1;
 
     lengths[1] = ROWS;

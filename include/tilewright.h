@@ -6,7 +6,7 @@
  * Conventions
  * - A function that can fail returns tw_status; what went wrong is in tw_last_error() of the
  *   calling thread. Output parameters are written only on success unless said otherwise.
- * - A config or options struct starts with its size (set by its TW_..._INIT macro); NULL = defaults.
+ * - A config or options struct starts with its size (set by its TW_..._INIT macro); NULL: defaults.
  * - Strings are UTF-8 and NUL-terminated. "Borrowed" means owned by the object it came from.
  * - Contexts, devices, kernels, bound kernels and reports may be used from any thread at once.
  *   Destroy an object only when no other thread uses it; a context last of all. Destroying NULL
@@ -93,7 +93,7 @@ TW_API const tw_error *tw_last_error(void);
 /* ---- objects -------------------------------------------------------------------------------- */
 
 typedef struct tw_context tw_context; /* settings, store, caches; everything hangs off one       */
-typedef struct tw_device tw_device;   /* a place to run: cpu, interp, null                       */
+typedef struct tw_device tw_device;   /* a place to run: a GPU, the host's processors, ...       */
 typedef struct tw_kernel tw_kernel;   /* a kernel as loaded: checked, immutable, not specialised */
 typedef struct tw_bound tw_bound;     /* a kernel bound to a device and compile-time values      */
 typedef struct tw_stream tw_stream;   /* an ordered queue of a device; NULL on the host          */
@@ -141,7 +141,8 @@ typedef struct tw_config {
 TW_API TW_CHECKED tw_status tw_config_from_env(tw_config *cfg);
 
 /* A store that cannot be used (full, read-only, locked, foreign, corrupt) costs persistence and one
- * warning through log, not the call; so does a file of seeds that is none. Fails with TW_E_ARG, TW_E_NOMEM. */
+ * warning through log, not the call; so does a file of seeds that is none.
+ * Fails with TW_E_ARG, TW_E_NOMEM. */
 TW_API TW_CHECKED tw_status tw_context_create(const tw_config *cfg, tw_context **out);
 TW_API void tw_context_destroy(tw_context *cx);
 
@@ -149,9 +150,9 @@ TW_API void tw_context_destroy(tw_context *cx);
 
 /* spec: "cuda" or "cuda:N" (the N-th NVIDIA GPU that the driver shows), "cpu", "cpu:N" (N threads),
  * "auto" (cuda if there is one that can be used, else cpu: ask tw_device_query where its tensors
- * are), "interp" (the interpreter, the oracle), "null" (accepts everything, runs nothing; for tests).
- * A GPU is used in the context that is current in this thread if that is one of the application's own
- * on that GPU, else in its primary context, which the CUDA runtime uses too.
+ * are), "interp" (the interpreter, the oracle), "null" (accepts everything, runs nothing: for
+ * tests). A GPU is used in the context that is current in this thread if that is one of the
+ * application's own on that GPU, else in its primary context, which the CUDA runtime uses too.
  * On a processor with AMX, opening a cpu asks the kernel for tile registers, for the whole process
  * (arch_prctl); signal frames then grow by 8 KiB. Refused, other code paths are used.
  * Fails with TW_E_DEVICE (no such device), TW_E_UNSUPPORTED (a GPU older than capability 8.0),
@@ -160,8 +161,8 @@ TW_API TW_CHECKED tw_status tw_device_open(tw_context *cx, const char *spec, tw_
 TW_API void tw_device_close(tw_device *dev);
 
 /* Restricts dev to a code path it can run ("cpu-amx", "cpu-avx512-bf16", "cpu-avx512", "cpu-avx2",
- * "cpu-generic"; "" = the best). Call before the first use of dev. Fails with TW_E_ARG (unknown path; the error lists those
- * known), TW_E_UNSUPPORTED (this machine cannot run it). */
+ * "cpu-generic"; "" = the best). Call before the first use of dev. Fails with TW_E_ARG (unknown
+ * path; the error lists those known), TW_E_UNSUPPORTED (this machine cannot run it). */
 TW_API TW_CHECKED tw_status tw_device_force_target(tw_device *dev, const char *target);
 
 typedef struct tw_device_info {
@@ -174,7 +175,7 @@ typedef struct tw_device_info {
     size_t l1_bytes, l2_bytes; /* per core; L2 of a GPU: of all of it; 0 = unknown          */
     DLDevice memory;      /* where tensors that it works on are, as DLPack has it           */
     const char *driver;   /* of a GPU: "13.0 (580.95.05)"; else ""                          */
-    int capability;       /* 90 for a GPU of compute capability 9.0; 0 = no GPU, nor is what follows */
+    int capability;       /* 90 for a GPU of compute capability 9.0; 0: no GPU, as is all below */
     size_t memory_bytes;
     int block_shared_bytes, block_threads; /* most shared memory and threads of one block   */
     int registers;        /* of a multiprocessor                                            */
@@ -198,8 +199,8 @@ TW_API TW_CHECKED tw_status tw_null_fail(tw_device *dev, const char *op, unsigne
  * TW_E_DRIVER, TW_E_ARG (it is capturing). */
 TW_API TW_CHECKED tw_status tw_stream_sync(tw_device *dev, tw_stream *stream);
 
-/* Memory that kernels on dev can use, for callers without a way of their own to get it; tensors may be
- * in any memory that dev reaches. Aligned to 256 bytes on a GPU, else to 64; freed before dev is
+/* Memory that kernels on dev can use, for callers without a way of their own to get it; tensors may
+ * be in any memory that dev reaches. Aligned to 256 bytes on a GPU, else to 64; freed before dev is
  * closed. Fails with TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER. */
 TW_API TW_CHECKED tw_status tw_memory_alloc(tw_device *dev, size_t size, void **out);
 TW_API void tw_memory_free(tw_device *dev, void *p); /* waits for what uses it */
@@ -210,8 +211,9 @@ TW_API TW_CHECKED tw_status tw_memory_copy(tw_device *dev, void *dst, const void
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* Loads a kernel from a file of kernel text (.tw) or tile IR (.tir; .sched: level 2). kernel: its name, or NULL for
- * the file's only one. Parses and checks what can be checked without compile-time values.
+/* Loads a kernel from a file of kernel text (.tw) or tile IR (.tir; .sched: level 2). kernel: its
+ * name, or NULL for the file's only one. Parses and checks what can be checked without compile-time
+ * values.
  * Fails with TW_E_IO, TW_E_SOURCE (tw_last_error has the diagnostics), TW_E_ARG (no such kernel;
  * the error lists those there), TW_E_LIMIT, TW_E_NOMEM. */
 TW_API TW_CHECKED tw_status tw_kernel_load(tw_context *cx, const char *path, const char *kernel,
@@ -225,11 +227,12 @@ TW_API const char *tw_kernel_name(const tw_kernel *k); /* borrowed from k, as th
 /* Warnings of the load, rendered; "" when there are none. */
 TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 
-/* Checked mode of a kernel, on any device: before every access and integer division of k stands an assert, so that a
- * launch fails (TW_E_ASSERT, naming line, values and program; on a GPU the line) where an index lies outside of its
- * tensor, a slice meets nothing of it, a tile of indices holds what is neither inside nor -1, or an
- * integer is divided by 0. Slower; configurations are those of the unchecked kernel, and tuning keeps
- * nothing. Call it before the first use of k. Fails with TW_E_ARG. */
+/* Checked mode of a kernel, on any device: before every access and integer division of k stands an
+ * assert, so that a launch fails (TW_E_ASSERT, naming line, values and program; on a GPU the line)
+ * where an index lies outside of its tensor, a slice meets nothing of it, a tile of indices holds
+ * what is neither inside nor -1, or an integer is divided by 0. Slower; configurations are those of
+ * the unchecked kernel, and tuning keeps nothing. Call it before the first use of k.
+ * Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_kernel_set_checked(tw_kernel *k);
 
 typedef enum tw_param_kind {
@@ -252,7 +255,8 @@ typedef struct tw_param_info {
     const char *dims[8];     /* tensors: "B", "64", ... in order                               */
     bool has_default;        /* scalars and compile-time values                                */
 } tw_param_info;
-#define TW_PARAM_INFO_INIT {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false}
+#define TW_PARAM_INFO_INIT \
+    {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false}
 /* Tensors and scalars in the order written, then compile-time values, then tune parameters.
  * tw_kernel_param fails with TW_E_ARG (i is not below the count). */
 TW_API size_t tw_kernel_param_count(const tw_kernel *k);
@@ -260,7 +264,13 @@ TW_API TW_CHECKED tw_status tw_kernel_param(const tw_kernel *k, size_t i, tw_par
 
 /* ---- arguments and launches ----------------------------------------------------------------- */
 
-typedef enum tw_arg_kind { TW_ARG_TENSOR, TW_ARG_INT, TW_ARG_FLOAT, TW_ARG_BOOL, TW_ARG_TEXT } tw_arg_kind;
+typedef enum tw_arg_kind {
+    TW_ARG_TENSOR,
+    TW_ARG_INT,
+    TW_ARG_FLOAT,
+    TW_ARG_BOOL,
+    TW_ARG_TEXT
+} tw_arg_kind;
 
 /* An argument by name: a tensor, a run-time scalar or a compile-time value. Numbers are converted
  * to the parameter's type where that loses nothing, else the launch fails with TW_E_ARG. */
@@ -314,14 +324,14 @@ static inline tw_arg tw_arg_text(const char *name, const char *v)
 
 typedef struct tw_launch_options {
     size_t size;
-    const char *config;  /* "BLOCK_M=64,BLOCK_N=64": pins what it names, the rest takes its default
-                            and nothing is tuned; NULL: the store, then the context's tune mode    */
-    bool f64;            /* interp only: keep every float in double and round only at stores       */
-    bool running_max_low;/* interp only: running_max returns its lowest allowed value, and
-                            masked_range visits every block as one with hidden elements             */
-    int64_t program_first, program_count; /* run only these programs of the grid, numbered with the
-                            first grid dimension fastest; count 0: all                              */
-    bool quiet;          /* what the kernel prints is lost                                           */
+    const char *config;   /* "BLOCK_M=64,BLOCK_N=64": pins what it names, the rest takes its default
+                             and nothing is tuned; NULL: the store, then the context's tune mode  */
+    bool f64;             /* interp only: keep every float in double and round only at stores     */
+    bool running_max_low; /* interp only: running_max returns its lowest allowed value, and
+                             masked_range visits every block as one with hidden elements          */
+    int64_t program_first, program_count; /* run only these programs of the grid, numbered with
+                                             the first grid dimension fastest; count 0: all       */
+    bool quiet;           /* what the kernel prints is lost                                       */
 } tw_launch_options;
 #define TW_LAUNCH_OPTIONS_INIT {sizeof(tw_launch_options), NULL, false, false, 0, 0, false}
 
@@ -331,8 +341,9 @@ typedef struct tw_launch_options {
  * the device's memory, natural alignment, no null base unless empty; an out or inout tensor
  * overlaps no other argument and has no zero stride over an extent above 1.
  * On the host the work is done on return; on a GPU it is queued on the stream, a CUstream or NULL
- * (the default one). While the stream is capturing, nothing is compiled or loaded: a kernel that was
- * not launched with such arguments before fails with TW_E_UNSUPPORTED, and the capture stays whole.
+ * (the default one). While the stream is capturing, nothing is compiled or loaded: a kernel that
+ * was not launched with such arguments before fails with TW_E_UNSUPPORTED, and the capture stays
+ * whole.
  * An empty grid succeeds without compiling.
  * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_UNSUPPORTED (the target lacks what the kernel
  * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS tunes,
@@ -469,7 +480,7 @@ typedef struct tw_store_row {
 typedef bool (*tw_store_fn)(void *user, const tw_store_row *row); /* false stops */
 /* Every best known configuration, newest first. TW_E_STORE without a usable store. */
 TW_API TW_CHECKED tw_status tw_store_list(tw_context *cx, tw_store_fn fn, void *user);
-/* Every trial of one row of tw_store_list; none when there is no such row. TW_E_STORE, TW_E_NOMEM. */
+/* Every trial of one row of tw_store_list; none if there is no such row. TW_E_STORE, TW_E_NOMEM. */
 typedef bool (*tw_trial_fn)(void *user, const tw_trial *trial);
 TW_API TW_CHECKED tw_status tw_store_trials(tw_context *cx, int64_t id, tw_trial_fn fn, void *user);
 /* Forgets everything (kernel = NULL) or what belongs to one kernel name; code in use stays in use.
@@ -509,10 +520,10 @@ TW_API TW_CHECKED tw_status tw_store_import(tw_context *cx, const char *path, bo
 
 typedef struct tw_prune_options {
     size_t size;
-    bool other_versions; /* artifacts of other versions of Tilewright and LLVM, which are never read */
-    double older_s;      /* all that was stored longer ago; 0: nothing                               */
-    int64_t max_bytes;   /* until the file has at most this size: the oldest artifacts, then trials,
-                            never configurations; 0: any size                                        */
+    bool other_versions; /* artifacts of other versions of Tilewright and LLVM: none reads them   */
+    double older_s;      /* all that was stored longer ago; 0: nothing                            */
+    int64_t max_bytes;   /* until the file has at most this size: the oldest artifacts, then
+                            trials, never configurations; 0: any size                             */
 } tw_prune_options;
 #define TW_PRUNE_OPTIONS_INIT {sizeof(tw_prune_options), true, 0.0, 0}
 /* Removes what options (NULL: the defaults) say. removed may be NULL.

@@ -83,7 +83,7 @@ typedef struct tw_ir_kernel {
     /* Builds what the host computes at each launch: defaults, asserts about the arguments, and the
      * grid, with scalars only. */
     void (*launch)(void *user, tw_ir *b);
-    /* Builds the kernel: what one program of the grid does. Called after launch, which succeeded. */
+    /* Builds the kernel: what one program of the grid does. Called after launch has succeeded. */
     void (*body)(void *user, tw_ir *b);
     /* NULL, or says why a configuration is not one for this kernel: a text that stays good as long
      * as the kernel; NULL when it is. b answers for compile-time values and builds nothing. */
@@ -176,7 +176,7 @@ TW_API tw_ir_val tw_ir_load(tw_ir *b, tw_ir_val view, const tw_ir_val *index,
                             const int64_t *extent);
 TW_API void tw_ir_store(tw_ir *b, tw_ir_val view, const tw_ir_val *index, const int64_t *extent,
                         tw_ir_val v);
-/* In a launch function: what must hold of the arguments, or the launch is refused with this text. */
+/* In a launch function: what must hold of the arguments, else a launch is refused with text. */
 TW_API void tw_ir_assert(tw_ir *b, tw_ir_val cond, const char *text);
 
 /* ---- control -------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@ typedef struct ref_tensor {
     int64_t stride[4]; /* in elements */
 } ref_tensor;
 
-/* What a variant of attention changes, for row i and column j of head h in member b of the batch, and
- * what it needs for that. A function that is NULL changes nothing. */
+/* What a variant of attention changes, for row i and column j of head h in member b of the batch,
+ * and what it needs for that. A function that is NULL changes nothing. */
 typedef struct attention_variant {
     double (*score)(const struct attention_variant *v, double s, int64_t b, int64_t h, int64_t i,
                     int64_t j);

@@ -68,7 +68,7 @@ static tw_status match_names(resolver *r, const tw_arg *args, size_t count)
 
 static tw_status match_positions(resolver *r, const tw_arg *args, size_t count)
 {
-    if (count > r->sig->nparams) /* fewer: what is missing has a default, or is said to be missing */
+    if (count > r->sig->nparams) /* fewer: defaults, or what is missing is named */
         return ARG_ERROR(NULL, "kernel '%s' takes %u tensors and scalars by position, not %zu",
                          r->sig->name, r->sig->nparams, count);
     for (size_t i = 0; i < count; i++)

@@ -184,7 +184,8 @@ tw_status tw_device_force_target(tw_device *dev, const char *name)
     if (!t)
         return unknown_target(dev, name);
     if (!can_run(dev, t))
-        return error_set(TW_E_UNSUPPORTED, "device '%s' cannot run code of target '%s'", dev->spec, t->name);
+        return error_set(TW_E_UNSUPPORTED, "device '%s' cannot run code of target '%s'", dev->spec,
+                         t->name);
     dev->target = t;
     return TW_OK;
 }

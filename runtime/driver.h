@@ -56,8 +56,8 @@ struct driver {
     bool (*runs)(const tw_device *dev, const target *t);
     /* May a kernel on dev read memory that DLPack describes so? */
     bool (*reaches)(const tw_device *dev, DLDevice where);
-    /* Is the memory of tensor `name`, from lo up to hi (> lo), where it was said to be? TW_E_ARG. On
-     * the warm path. NULL: there is no way to find out. */
+    /* Is the memory of tensor `name`, from lo up to hi (> lo), where it was said to be? TW_E_ARG.
+     * On the warm path. NULL: there is no way to find out. */
     tw_status (*check_memory)(tw_device *dev, const char *name, uintptr_t lo, uintptr_t hi);
 
     /* Turns code that the target made into what this very device loads and the store keeps; in art,
@@ -66,8 +66,8 @@ struct driver {
     /* loaded: the driver's own handle, freed by unload. art outlives it. */
     tw_status (*load)(tw_device *dev, const artifact *art, void **loaded);
     void (*unload)(tw_device *dev, void *loaded);
-    /* Before the steps of a launch: is dev of use? *failed: 1 + index of an assert of an earlier launch of loaded that nobody heard of;
-     * the launch then ends here. NULL: always usable. */
+    /* Before the steps of a launch: is dev of use? *failed: 1 + index of an assert of an earlier
+     * launch of loaded that nobody heard of; the launch then ends here. NULL: always usable. */
     tw_status (*ready)(tw_device *dev, void *loaded, int32_t *failed);
     /* Does nothing run on dev any more, for the rest of the process? NULL: that does not happen. */
     bool (*lost)(const tw_device *dev);

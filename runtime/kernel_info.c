@@ -101,7 +101,8 @@ tw_status tw_kernel_param(const tw_kernel *k, size_t i, tw_param_info *info)
     if (!k || !info || info->size < sizeof info->size || info->size > 4096)
         return error_set(TW_E_ARG, "tw_kernel_param: k or info is NULL, or info has no size");
     if (i >= tw_kernel_param_count(k))
-        return error_set(TW_E_ARG, "tw_kernel_param: kernel '%s' has %zu parameters and none at %zu",
+        return error_set(TW_E_ARG,
+                         "tw_kernel_param: kernel '%s' has %zu parameters and none at %zu",
                          tw_kernel_name(k), tw_kernel_param_count(k), i);
     size_t size = info->size;
     memcpy(info, &k->params[i], size < sizeof *info ? size : sizeof *info);

@@ -62,7 +62,7 @@ typedef struct launch_state {
     int64_t grid[3];
     int64_t first, count;
     workspace *work;                         /* or NULL */
-    driver_scratch scratch;                  /* what part is counted in; bytes NULL: there is none */
+    driver_scratch scratch;                  /* what part is counted in; bytes NULL: none */
     size_t part[RUNTIME_MAX_WORKSPACES + 1]; /* offset of each workspace, then of the counters */
     launch_calls calls;
     ir_scalar in[RUNTIME_MAX_PARAMS + RUNTIME_MAX_SYMBOLS];

@@ -8,8 +8,8 @@ void workspace_drop(tw_device *dev);
 /* TW_E_LIMIT when the artifact's recipe asks for what the kernel or a launch does not have. */
 tw_status recipe_check(const executable *exe);
 
-/* What programs say while they run: prints go to the context's log, of the asserts that fail with values
- * the first is kept. */
+/* What programs say while they run: prints go to the context's log, of the asserts that fail with
+ * values the first is kept. */
 typedef struct launch_calls {
     program_calls calls;
     tw_context *cx;

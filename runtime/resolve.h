@@ -4,8 +4,8 @@
  *
  * Order of answers: pinned by the caller; what store_best finds (exact, other driver, seed, nearest
  * problem, nearest device); the kernel's default. A stored configuration that does not meet the
- * kernel's constraints or the target's limits is skipped; one that cannot be compiled is replaced by
- * the default. */
+ * kernel's constraints or the target's limits is skipped; one that cannot be compiled is replaced
+ * by the default. */
 #include "runtime/runtime.h"
 
 /* The first valid combination in the order written (last set fastest); schedule parameters from the

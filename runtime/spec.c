@@ -379,8 +379,9 @@ static tw_status not_while_capturing(const tw_kernel *k, const tw_device *dev)
     return error_diag(TW_E_UNSUPPORTED, DIAG_DEVICE,
                       "launch it once with such arguments before the capture, or bind it with "
                       "tw_kernel_specialize",
-                      "kernel '%s' is not loaded on device '%s' for these arguments, and the stream "
-                      "is capturing: loading it now would break the capture, which is still whole",
+                      "kernel '%s' is not loaded on device '%s' for these arguments, and the "
+                      "stream is capturing: loading it now would break the capture, which is "
+                      "still whole",
                       k->source->sig.name, dev->spec);
 }
 

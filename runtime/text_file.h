@@ -1,7 +1,8 @@
 #ifndef TW_RUNTIME_TEXT_FILE_H
 #define TW_RUNTIME_TEXT_FILE_H
-/* Files of text that users name: kernels, profiles of GPUs, seeds. Only regular files are read, whole,
- * up to a limit: a device such as /dev/zero never ends, and a FIFO waits for whoever writes it. */
+/* Files of text that users name: kernels, profiles of GPUs, seeds. Only regular files are read,
+ * whole, up to a limit: a device such as /dev/zero never ends, and a FIFO waits for whoever writes
+ * it. */
 #include "tilewright.h"
 
 /* *text has a NUL after its *length bytes, for mem_free. Otherwise *why says why not: TW_E_IO,

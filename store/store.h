@@ -171,7 +171,7 @@ TW_CHECKED tw_status store_import(store *st, const char *path, bool artifacts,
 typedef struct store_limits {
     const char *driver; /* artifacts of any other go; NULL: none does for that reason */
     int64_t older_ms;   /* what was stored longer ago goes; 0: nothing does            */
-    int64_t max_bytes;  /* of the file, by dropping the oldest artifacts, then trials; 0: any size */
+    int64_t max_bytes;  /* of the file: drops the oldest artifacts, then trials; 0: any size */
 } store_limits;
 TW_CHECKED tw_status store_prune(store *st, const store_limits *limits, tw_store_counts *done);
 

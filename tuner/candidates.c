@@ -1,6 +1,6 @@
 /* Compiling candidates, several at a time. On a processor measuring waits meanwhile: it wants the
- * machine alone. A GPU is measured while the next ones are compiled; one thread less does that, so that
- * launches are queued in time. */
+ * machine alone. A GPU is measured while the next ones are compiled; one thread less does that, so
+ * that launches are queued in time. */
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Bytes of spill stores a thread, beyond the start's, above which code is not measured. Attention that
- * was fastest on an H200 spills up to 172 bytes in its start or seed, which always are. */
+/* Bytes of spill stores a thread, beyond the start's, above which code is not measured. Attention
+ * that was fastest on an H200 spills up to 172 bytes in its start or seed, which always are. */
 #define SPILLED_BYTES 64
 #define MAX_THREADS 64
 #define TICK_MS 100

@@ -174,8 +174,8 @@ static bool agree(comparison *c, double got, double want)
     return off <= c->absolute;
 }
 
-/* Floats of the same sign that are so few steps apart are within the relative tolerance; neither may
- * be subnormal, infinite or NaN. This is asked of most elements that differ. */
+/* Floats of the same sign that are so few steps apart are within the relative tolerance; neither
+ * may be subnormal, infinite or NaN. This is asked of most elements that differ. */
 static void prepare_close(comparison *c)
 {
     enum dtype t = c->v->dtype;

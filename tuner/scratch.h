@@ -16,8 +16,8 @@ typedef struct scratch_tensor {
     size_t packed_size;    /* in bytes */
     size_t size, to_first; /* bytes of the block; from its start to element 0 */
     char *block, *base;    /* on the device that runs; base has the caller's alignment */
-    char *initial;         /* what an output starts with: on the host packed, else such a block there;
-                              NULL of an input */
+    char *initial; /* what an output starts with: on the host packed, else such a block there;
+                      NULL of an input */
     int64_t packed_stride[VIEW_MAX_RANK];
 } scratch_tensor;
 

@@ -1,8 +1,8 @@
 #ifndef TW_TUNER_SEARCH_H
 #define TW_TUNER_SEARCH_H
 /* Which point of the space to try next, from what was learned about the others. Knows nothing of
- * kernels or clocks. The start first, then what was good elsewhere, then those at the far ends of single parameters, then what
- * the model expects most of. */
+ * kernels or clocks. The start first, then what was good elsewhere, then those at the far ends of
+ * single parameters, then what the model expects most of. */
 #include "tuner/model.h"
 
 typedef struct search search;

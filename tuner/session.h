@@ -92,8 +92,8 @@ void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m,
 /* ---- candidates.c: compiling, several at a time; what differs only in dynamic schedule parameters
  * (threads) shares one code ---- */
 typedef struct compile_batch compile_batch;
-/* Starts to compile these points. Until compile_end nothing else of the session may be compiled. NULL:
- * nothing is under way (no memory: the trials have failed). */
+/* Starts to compile these points. Until compile_end nothing else of the session may be compiled.
+ * NULL: nothing is under way (no memory: the trials have failed). */
 compile_batch *compile_begin(session *s, const uint32_t *point, uint32_t n);
 /* Waits for them, unless the session is cancelled, and takes the code over. b may be NULL. */
 void compile_end(compile_batch *b);

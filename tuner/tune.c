@@ -43,7 +43,8 @@ static uint32_t same_as(const session *s, uint32_t p)
     return NO_TRIAL;
 }
 
-/* Costs a lowering and, on a GPU, a schedule, which is nothing beside code. Is p not to be compiled? */
+/* Costs a lowering and, on a GPU, a schedule, which is nothing beside code. Is p not to be
+ * compiled? */
 static bool is_dropped(session *s, uint32_t p)
 {
     const tune_request *rq = &s->rq;

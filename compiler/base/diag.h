@@ -7,9 +7,10 @@
  *   diag_note(list, d, other_span, "'x' is declared here");
  *   diag_hint(list, d, "write cast(x, %s)", a);
  *
- * A list is capped (DIAG_CAP errors and as many warnings, then silence) and keeps source order when rendered.
- * What was already said at the same place is not said again: a function body is checked once per
- * inlining. d may be NULL (over the cap, or said before): diag_note and diag_hint then do nothing. */
+ * A list is capped (DIAG_CAP errors and as many warnings, then silence) and keeps source order when
+ * rendered. What was already said at the same place is not said again: a function body is checked
+ * once per inlining. d may be NULL (over the cap, or said before): diag_note and diag_hint then do
+ * nothing. */
 #include "compiler/base/source.h"
 #include "compiler/base/strbuf.h"
 #include "compiler/base/vec.h"

@@ -36,7 +36,8 @@ typedef struct ir_op_info {
 } ir_op_info;
 const ir_op_info *op_info(enum ir_opcode code);
 int op_parse(const char *name); /* -1 when unknown */
-/* (view, one index per dimension[, values]) with extent and inside: load, store, atomics of level 1. */
+/* (view, one index per dimension[, values]) with extent and inside: load, store, atomics of
+ * level 1. */
 static inline bool op_is_access(enum ir_opcode code)
 {
     return code >= OP_LOAD && code <= OP_ATOMIC_CAS;
@@ -108,9 +109,9 @@ enum ir_param_kind { PARAM_TENSOR, PARAM_SCALAR, PARAM_DIM, PARAM_GIVEN };
 enum ir_direction { DIR_IN, DIR_OUT, DIR_INOUT };
 
 /* One parameter of the kernel as the caller sees it, or (PARAM_DIM) a hidden one: the run-time
- * value of a dimension symbol, i32, always after the visible ones. In a launch function, PARAM_GIVEN
- * parameters (i1, last) say whether the scalar parameter `symbol` was passed. Body block argument
- * number i is parameter i. */
+ * value of a dimension symbol, i32, always after the visible ones. In a launch function,
+ * PARAM_GIVEN parameters (i1, last) say whether the scalar parameter `symbol` was passed. Body
+ * block argument number i is parameter i. */
 typedef struct ir_param {
     enum ir_param_kind kind;
     const char *name;

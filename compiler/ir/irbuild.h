@@ -82,8 +82,9 @@ void ir_condition(ir_builder *b, ir_val cond, const ir_val *pass, int n);
 void ir_return(ir_builder *b, const ir_val *v, int n);
 void ir_name(ir_fn *fn, ir_val v, const char *name);
 
-/* Level 2. Results that level 1 infers come with the layout that docs/IR.md gives them (ir_trans, ir_reduce
- * and ir_partial_sum add it to the function); where it is "as written", the type given has it. */
+/* Level 2. Results that level 1 infers come with the layout that docs/IR.md gives them (ir_trans,
+ * ir_reduce and ir_partial_sum add it to the function); where it is "as written", the type given
+ * has it. */
 ir_val ir_arange_as(ir_builder *b, int64_t start, ir_type tile);
 ir_val ir_expand_as(ir_builder *b, ir_val v, int axis, uint16_t layout);
 ir_val ir_convert(ir_builder *b, ir_val v, uint16_t layout);

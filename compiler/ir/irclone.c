@@ -1,4 +1,5 @@
-/* A deep copy of a module keeps value ids, so that notes about values made for one copy hold for the other. */
+/* A deep copy of a module keeps value ids, so that notes about values made for one copy hold for
+ * the other. */
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 

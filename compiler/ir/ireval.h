@@ -31,9 +31,9 @@ typedef struct launch_program launch_program;
 launch_program *launch_prepare(arena *a, const ir_fn *launch);
 #define LAUNCH_MAX_RESULTS 40
 /* in: one scalar per parameter of the kernel function (visible, then dimensions; tensors are
- * ignored). given: bit i set when parameter i, a scalar (i counts as in `in`), was passed; a missing
- * one gets its default, written back to `in`. grid: three extents, negative ones count as 0.
- * Returns TW_E_ARG with *failed = text of the require that does not hold. */
+ * ignored). given: bit i set when parameter i, a scalar (i counts as in `in`), was passed; a
+ * missing one gets its default, written back to `in`. grid: three extents, negative ones count as
+ * 0. Returns TW_E_ARG with *failed = text of the require that does not hold. */
 tw_status launch_eval(const launch_program *p, ir_scalar *in, uint64_t given, int64_t grid[3],
                       const char **failed);
 

@@ -1,9 +1,10 @@
 #ifndef TW_IR_PARSE_H
 #define TW_IR_PARSE_H
 /* Inside of the parser: irparse.c has tokens, names, types and functions, irparse_layout.c layouts,
- * irparsebody.c what stands between braces. Every function returns false after reporting an error, and the first error ends
- * the parse. What the builder would refuse is checked here first, so that a wrong text is a
- * diagnostic and never a failed ICHECK; regions and terminators are left to the verifier. */
+ * irparsebody.c what stands between braces. Every function returns false after reporting an error,
+ * and the first error ends the parse. What the builder would refuse is checked here first, so that
+ * a wrong text is a diagnostic and never a failed ICHECK; regions and terminators are left to the
+ * verifier. */
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/irlex.h"
 #include "compiler/ir/namemap.h"

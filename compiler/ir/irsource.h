@@ -86,7 +86,7 @@ struct kernel_source {
     const char *(*fn_text)(const kernel_source *src, int64_t value);
 };
 
-/* The candidate values of tune parameter i on a target: its set with the longest matching prefix. */
+/* The candidate values of tune parameter i on a target: those of the longest matching prefix. */
 const struct sig_set *sig_tune_set(const kernel_sig *sig, uint32_t i, const char *target);
 const ir_binding *binding_find(const ir_binding *b, uint32_t n, const char *name);
 

@@ -348,7 +348,8 @@ bool typing_slice(const typing *t, int nindex, ir_type *out)
     if (t->attrs[1].i < 0 || t->attrs[1].i >> view.rank)
         return refuse(t, "inside has one bit for each dimension of the view");
     *out = res.rank ? res : type_scalar(view.dtype);
-    return !res.rank || typing_tile_in_limits(res) || refuse(t, "the slice is too large for a tile");
+    return !res.rank || typing_tile_in_limits(res) ||
+           refuse(t, "the slice is too large for a tile");
 }
 
 static bool load(const typing *t)

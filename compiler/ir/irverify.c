@@ -474,7 +474,8 @@ static bool check_fn(verifier *v)
 {
     v->visible = ARENA_ARRAY(v->diags->a, bool, v->fn->values.n);
     v->warps = v->fn->warps;
-    return check_head(v) && check_signature(v) && check_block(v, v->fn->body, NULL) && check_return(v);
+    return check_head(v) && check_signature(v) && check_block(v, v->fn->body, NULL) &&
+           check_return(v);
 }
 
 static bool check_meetings(verifier *v)

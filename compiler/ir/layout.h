@@ -11,7 +11,8 @@
  *   index[d] = sum over the digits of dimension d of (digit's value * stride)
  *
  *   kind                                        text
- *   blocked   regs x lanes x warps x repeats    #b = blocked(regs=[1, 8], lanes=[4, 8], warps=[4, 1], order=[1, 0])
+ *   blocked   regs x lanes x warps x repeats    #b = blocked(regs=[1, 8], lanes=[4, 8],
+ *                                                            warps=[4, 1], order=[1, 0])
  *   mma       accumulator of mma.m16n8          #acc = mma(warps=[4, 1])
  *   mma_a     its left operand, from registers  #a = mma_a(warps=[4, 1])
  *   slice     of another, along a dimension     #rows = slice(#acc, dim=1)
@@ -32,8 +33,8 @@
  *   warps[1] = 1 it is the map of mma, so an accumulator is an operand for free. Multiplying in
  *   this order of k is right for every dtype as long as B is read in the same order (level 2's mma
  *   does).
- * slice: the map of the parent without dimension dim: its registers along dim are dropped, its lanes
- *   and warps along dim hold copies. Rank is one less.
+ * slice: the map of the parent without dimension dim: its registers along dim are dropped, its
+ *   lanes and warps along dim hold copies. Rank is one less.
  * trans: dimension i of the tile is dimension perm[i] of the parent's.
  * lanes: the map of the parent with one element along dimension dim for each lane of the parent
  *   along it, numbered as the lanes are: where a thread keeps one value for all that it holds of
@@ -45,9 +46,9 @@
  *   `row` bytes of the last dimension one after the other: element (r, c) of a slot with R rows and
  *   elements of e bytes is at
  *       p * R * row + r * row + 16 * (chunk ^ (r / (128 / row)) % (row / 16)) + c * e % 16
- *   with p = c * e / row, chunk = c * e % row / 16. row is 128, 64, 32 or 16 and divides the bytes of
- *   the last dimension. This is the 128, 64 and 32 byte swizzle of TMA and wgmma when the slot is
- *   aligned to 1024 bytes. row = 0: plain row-major, no swizzle, any extents.
+ *   with p = c * e / row, chunk = c * e % row / 16. row is 128, 64, 32 or 16 and divides the bytes
+ *   of the last dimension. This is the 128, 64 and 32 byte swizzle of TMA and wgmma when the slot
+ *   is aligned to 1024 bytes. row = 0: plain row-major, no swizzle, any extents.
  *   A trans of a shared layout is a view of it.
  */
 #include "compiler/ir/ir.h"
@@ -66,7 +67,7 @@ struct ir_layout {
     int32_t regs[TILE_MAX_RANK], lanes[TILE_MAX_RANK]; /* blocked */
     int32_t warps[TILE_MAX_RANK];                      /* blocked, mma, mma_a */
     uint8_t order[TILE_MAX_RANK];                      /* blocked */
-    uint16_t parent;                                   /* slice, trans, lanes: number in fn->layouts */
+    uint16_t parent;                                   /* slice, trans, lanes: in fn->layouts */
     uint8_t dim;                                       /* slice, lanes */
     uint8_t perm[TILE_MAX_RANK];                       /* trans */
     int32_t row;                                       /* shared */
@@ -112,7 +113,7 @@ bool layout_map_of(const ir_fn *fn, ir_type tile, int warps, layout_map *map, co
 /* The same with another layout than the tile's, which need not be in the table. */
 bool layout_map_with(const ir_fn *fn, ir_type tile, const ir_layout *lay, int warps,
                      layout_map *map, const char **why);
-int layout_registers(const layout_map *map); /* elements a thread holds, copies within it included */
+int layout_registers(const layout_map *map); /* elements a thread holds, with copies in it */
 void layout_element(const layout_map *map, int reg, int lane, int warp, int32_t *index);
 /* The value of one digit in the number of its place. */
 int layout_digit_value(const layout_map *map, int digit, int number);

@@ -27,7 +27,8 @@ enum { STAYS, MAY_GO, MUST_GO }; /* op->mark, of the ops in the loop at hand */
 static bool is_costly(enum ir_opcode code)
 {
     return code == OP_EXP || code == OP_EXP2 || code == OP_LOG || code == OP_LOG2 ||
-           code == OP_SQRT || code == OP_RSQRT || (code >= OP_SIN && code <= OP_ERF) || code == OP_DIV || code == OP_REM;
+           code == OP_SQRT || code == OP_RSQRT || (code >= OP_SIN && code <= OP_ERF) ||
+           code == OP_DIV || code == OP_REM;
 }
 
 static bool is_cheap(const hoisting *h, const ir_op *op)

@@ -1,10 +1,11 @@
 /* estimate_registers: how many registers a thread will want at once; far too many is refused.
  *
- * Counts what tiles hold in a thread, backwards from a value's last use to its definition (in a loop
- * that it comes into from outside: from the loop's end). Of two branches only one runs, so what one
- * makes anew takes the place of what only the other keeps. Splats are made where they are read, and
- * a broadcast is its operand. To the peak comes a fixed number for addresses, counters and what is
- * being worked on. The compiler of the target has the last word, and spills what does not fit.
+ * Counts what tiles hold in a thread, backwards from a value's last use to its definition (in a
+ * loop that it comes into from outside: from the loop's end). Of two branches only one runs, so
+ * what one makes anew takes the place of what only the other keeps. Splats are made where they are
+ * read, and a broadcast is its operand. To the peak comes a fixed number for addresses, counters
+ * and what is being worked on. The compiler of the target has the last word, and spills what does
+ * not fit.
  */
 #include "compiler/base/error.h"
 #include "compiler/ir/iredit.h"

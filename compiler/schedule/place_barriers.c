@@ -9,7 +9,8 @@
  * only what it touched itself; barrier.warp does when every warp does (an mma reads, on its left,
  * the rows of the warp alone). Walks in text order with the set of accesses since the last barrier;
  * loops are walked until the set at their top no longer grows. A barrier stands right before the
- * access that needs it; in front of the outermost loop or choice when what it waits for was before it.
+ * access that needs it; in front of the outermost loop or choice when what it waits for was before
+ * it.
  *
  * needs: offsets. Between accesses to a ring (a buffer with several slots) pass_pipeline_loops has
  * put what is needed. Asynchronous copies are writes of the whole block, from the wait for them on;
@@ -326,8 +327,8 @@ static void walk_loop(placing *p, ir_op *loop, pending *now)
     pending_join(p, now, &top);
 }
 
-/* What an arm needs of what was before stands in front of the choice: in one arm, it would be needed
- * again behind the other. */
+/* What an arm needs of what was before stands in front of the choice: in one arm, it would be
+ * needed again behind the other. */
 static void walk_choice(placing *p, ir_op *choice, pending *now)
 {
     enum need most = NEED_NOTHING;

@@ -10,8 +10,8 @@ static void check_size(const ir_fn *fn, ir_type buffer)
     if (bytes <= SHARED_MAX_BYTES)
         return;
     (void)error_set(TW_E_LIMIT,
-                    "the schedule needs at least %lld bytes of shared memory, more than any GPU has: "
-                    "take smaller tiles or fewer stages",
+                    "the schedule needs at least %lld bytes of shared memory, more than any GPU "
+                    "has: take smaller tiles or fewer stages",
                     (long long)bytes);
     guard_throw(TW_E_LIMIT);
 }

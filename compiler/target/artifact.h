@@ -51,8 +51,8 @@ typedef struct artifact_print {
     int32_t shape[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK]; /* in elements */
 } artifact_print;
-/* What programs on the host call while they run; several may at once. fail: before a program returns the
- * assert that failed, when its text shows values (ASSERT_MAX_VALUES of them, or fewer). */
+/* What programs on the host call while they run; several may at once. fail: before a program
+ * returns the assert that failed, when its text shows values (up to ASSERT_MAX_VALUES). */
 typedef struct program_calls {
     void (*print)(const struct program_calls *self, int32_t index, int32_t x, int32_t y, int32_t z,
                   const void *elements);
@@ -80,8 +80,8 @@ typedef struct artifact {
     uint32_t code_bytes;      /* machine code, without tables */
 } artifact;
 
-/* What targets that make code start from: one object, and one step over the kernel's grid whose entry
- * has the kernel's name, without slots. Shares data. Under guard_run. */
+/* What targets that make code start from: one object, and one step over the kernel's grid whose
+ * entry has the kernel's name, without slots. Shares data. Under guard_run. */
 artifact *artifact_of_code(arena *a, const ir_module *m, enum object_kind kind, const char *data,
                            size_t size);
 /* Bytes in a, prefixed with a magic and a version. */

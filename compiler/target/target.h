@@ -26,10 +26,11 @@ typedef struct target_input {
     const ir_binding *config;  /* schedule parameters (others are ignored) */
     uint32_t nconfig;
     diag_list *diags;
-    const gpu_limits *gpu;     /* what the GPU has that the code is for: one that is there, or a
-                                  profile's; its capability may be above the target's. NULL: what all
-                                  of the target's capability have */
-    const pipeline_options *passes; /* dumps and times of the passes that the target runs, or NULL */
+    const gpu_limits *gpu; /* what the GPU has that the code is for: one that is there, or a
+                              profile's; its capability may be above the target's. NULL: what all
+                              of the target's capability have */
+    const pipeline_options
+        *passes; /* dumps and times of the passes that the target runs, or NULL */
 } target_input;
 
 /* What a block of the code would ask of a GPU. */
@@ -46,8 +47,8 @@ struct target {
     const char *help;
     const sched_param *sched;
     uint32_t nsched;
-    const char *const *emits; /* what emit accepts beyond "ast" and "tir", NULL-terminated; the first
-                                 has been through all passes that compile runs */
+    const char *const *emits; /* what emit accepts beyond "ast" and "tir", NULL-terminated; the
+                                 first has been through all passes that compile runs */
     const void *data;     /* the family's own description */
 
     bool (*usable)(const target *t); /* can this machine run it? */

@@ -8,10 +8,10 @@
  * once, and released with the last device.
  *
  * A kernel that faults breaks its context for good: CUDA has no way back but a new process (its
- * reference says so of each such result, and a primary context that was let go of and retained again
- * failed as before on an H200, driver 580). So a broken context is kept as it is, with what is in it
- * (pinned memory may still be read), until the last device closes; it says what broke it, and no
- * driver is asked any more. Any thread. */
+ * reference says so of each such result, and a primary context that was let go of and retained
+ * again failed as before on an H200, driver 580). So a broken context is kept as it is, with what
+ * is in it (pinned memory may still be read), until the last device closes; it says what broke it,
+ * and no driver is asked any more. Any thread. */
 #include "runtime/cuda/cuda_error.h"
 #include <pthread.h>
 #include <stdatomic.h>

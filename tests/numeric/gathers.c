@@ -1,5 +1,5 @@
-/* Tiles of indices: gathers and scatters of rows, columns and both, with indices far outside, between
- * pages that cannot be touched. */
+/* Tiles of indices: gathers and scatters of rows, columns and both, with indices far outside,
+ * between pages that cannot be touched. */
 #include "tests/support/numeric_case.h"
 #include "tests/support/numeric_dtype.h"
 #include <check.h>

@@ -1,6 +1,6 @@
-/* A row is the best of some random completions of a pair that is not covered yet: the one that covers
- * most. Those that do not fit the GPU are replaced by frugal ones: fewer registers, less shared
- * memory. */
+/* A row is the best of some random completions of a pair that is not covered yet: the one that
+ * covers most. Those that do not fit the GPU are replaced by frugal ones: fewer registers, less
+ * shared memory. */
 #include "tests/support/gpu_cover.h"
 #include "compiler/base/check.h"
 #include "runtime/resolve.h"
@@ -64,10 +64,10 @@ static int number_of(enum gpu_factor f, const gpu_cover_row *row)
 
 static void config_values(const gpu_cover_row *row, char out[COVER_TEXT])
 {
-    snprintf(out, COVER_TEXT,
-             "BLOCK_M=%d,BLOCK_N=%d,num_warps=%d,num_stages=%d,operand_registers=%d",
-             number_of(COVER_BLOCK_M, row), number_of(COVER_BLOCK_N, row), number_of(COVER_WARPS, row),
-             number_of(COVER_STAGES, row), number_of(COVER_OPERANDS, row));
+    snprintf(
+        out, COVER_TEXT, "BLOCK_M=%d,BLOCK_N=%d,num_warps=%d,num_stages=%d,operand_registers=%d",
+        number_of(COVER_BLOCK_M, row), number_of(COVER_BLOCK_N, row), number_of(COVER_WARPS, row),
+        number_of(COVER_STAGES, row), number_of(COVER_OPERANDS, row));
 }
 
 void gpu_cover_values(const gpu_cover_row *row, char out[COVER_TEXT])
@@ -112,7 +112,8 @@ static void wanted_text(enum gpu_factor f, const char *kernel, const char *path,
                         char out[COVER_TEXT])
 {
     static const char *const name[COVER_FACTORS] = {
-        "D", "CAUSAL", "T", "BLOCK_M", "BLOCK_N", "num_stages", "num_warps", "operand_registers", ""};
+        "D", "CAUSAL", "T", "BLOCK_M", "BLOCK_N", "num_stages", "num_warps", "operand_registers",
+        ""};
     char text[COVER_TEXT];
 
     find_value(values, name[f], text);
@@ -191,7 +192,8 @@ static void problem_of(const tw_kernel *k, const gpu_cover_row *row, problem *p)
     memset(p, 0, sizeof *p);
     p->nconsts = sig->nconsts;
     for (uint32_t i = 0; i < sig->nconsts; i++)
-        p->cons[i] = (ir_binding){sig->cons[i].name, sig->cons[i].kind, constant(&sig->cons[i], row)};
+        p->cons[i] =
+            (ir_binding){sig->cons[i].name, sig->cons[i].kind, constant(&sig->cons[i], row)};
     for (uint32_t i = 0; i < sig->nparams; i++)
         p->facts[i] = (tensor_facts){true, 16};
 }

@@ -93,9 +93,10 @@ void num_fill(num_tensor *t, num_random *r, double sigma);
 /* From now on a write to t faults. */
 void num_protect(num_tensor *t);
 bool num_padding_intact(const num_tensor *t);
-/* Launches, and waits. Every tensor among args is the dl of a num_tensor: where the device has memory
- * of its own, it runs on copies there, each with all that lies between its guard pages, and what is
- * not protected is copied back. Aborts the test with the library's message when it fails. */
+/* Launches, and waits. Every tensor among args is the dl of a num_tensor: where the device has
+ * memory of its own, it runs on copies there, each with all that lies between its guard pages, and
+ * what is not protected is copied back. Aborts the test with the library's message when it fails.
+ */
 void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
                 const tw_launch_options *options);
 

@@ -230,9 +230,10 @@ static void describe_attention(char *text, size_t size, const num_subject *s,
         snprintf(offset, sizeof offset, " offset=%lld", (long long)c->offset);
     snprintf(text, size,
              "%s %s: B=%lld H=%lld HK=%lld M=%lld N=%lld D=%lld DV=%lld%s%s layouts=%d%d%d%d %s",
-             s->device.label, c->type ? c->type : "f32", (long long)c->B, (long long)c->H, (long long)c->HK, (long long)c->M,
-             (long long)c->N, (long long)c->D, (long long)c->DV, c->causal ? " causal" : "", offset,
-             (int)c->q, (int)c->k, (int)c->v, (int)c->o, c->config ? c->config : "");
+             s->device.label, c->type ? c->type : "f32", (long long)c->B, (long long)c->H,
+             (long long)c->HK, (long long)c->M, (long long)c->N, (long long)c->D, (long long)c->DV,
+             c->causal ? " causal" : "", offset, (int)c->q, (int)c->k, (int)c->v, (int)c->o,
+             c->config ? c->config : "");
 }
 
 void attention_compare(num_subject *s, const attention_case *c, attention_tensors *t)

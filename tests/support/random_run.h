@@ -12,8 +12,8 @@ typedef struct random_tensors {
 } random_tensors;
 
 void random_prepare(random_tensors *t, uint64_t seed);
-/* TW_OK; TW_E_LIMIT when the library says that it is too large; of a checked kernel also TW_E_ASSERT.
- * Anything else fails the test. */
+/* TW_OK; TW_E_LIMIT when the library says that it is too large; of a checked kernel also
+ * TW_E_ASSERT. Anything else fails the test. */
 tw_status random_run(num_device *d, const char *text, bool checked, random_tensors *t);
 /* The same on the oracle and on d. False, and why is said, when they do not agree. *ran: there are
  * results. A kernel whose asserts hold gives what it gives without them. */

@@ -1,4 +1,5 @@
-/* Every kernel of the library compiles to AArch64 code with NEON, on any machine. Nothing of it runs. */
+/* Every kernel of the library compiles to AArch64 code with NEON, on any machine. Nothing of it
+ * runs. */
 #include "compiler/base/guard.h"
 #include "compiler/target/cpu/cpu_isa.h"
 #include "compiler/target/target.h"

@@ -101,7 +101,7 @@ static bool fits_somewhere(gpu_cover *c, int f, int x, int g, int y)
     return false;
 }
 
-/* What is missing is rows of 176 and more columns, 32 a warp: more than 8 warps have registers for. */
+/* What is missing is rows of 176 and more columns, 32 a warp: 8 warps lack the registers. */
 START_TEST(pairs_that_are_missing_fit_nowhere)
 {
     static gpu_cover c;
@@ -250,8 +250,8 @@ END_TEST
 
 /* ---- an RTX 4080 ----------------------------------------------------------------------------- */
 
-/* Configurations of attention with the registers and spills that ptxas gave for them; which is asked
- * again where there is one (nvptx/cover_rtx4080). */
+/* Configurations of attention with the registers and spills that ptxas gave for them; which is
+ * asked again where there is one (nvptx/cover_rtx4080). */
 #define RECORDED "tests/data/rtx4080_configurations.tsv"
 enum { LEAST_OF_A_HEAD_DIM = 8, MOST_SPILLED = 64 };
 

@@ -402,7 +402,7 @@ START_TEST(votes_are_of_each_warp)
 }
 END_TEST
 
-/* Of 8 columns a lane holds two next to each other: part j of a row is of columns n / 2 % 4 == j. */
+/* Of 8 columns a lane holds two in a row: part j of a row is of columns n / 2 % 4 == j. */
 START_TEST(parts_of_a_sum_are_of_each_lane)
 {
     sched_rig r;

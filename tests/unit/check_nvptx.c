@@ -54,8 +54,8 @@ static const char *const copy_text =
     "    return\n"
     "}\n";
 
-/* GPU-03: the version of PTX is the oldest that knows the capability (PTX ISA, "Release notes"), so that
- * every driver that runs the GPU takes it. */
+/* GPU-03: the version of PTX is the oldest that knows the capability (PTX ISA, "Release notes"), so
+ * that every driver that runs the GPU takes it. */
 START_TEST(every_capability_gives_its_ptx)
 {
     static const char *const names[] = {"sm_80", "sm_86",  "sm_87", "sm_89",

@@ -115,7 +115,8 @@ START_TEST(shared_memory_of_attention)
     ck_assert_int_eq(r.shared_bytes, (128 + 64 + 64) * 128 * 2);
     made(attention, d128, stages(2), &r);
     ck_assert_int_eq(r.shared_bytes, (128 + 2 * (64 + 64)) * 128 * 2);
-    p.operand_registers = 1; /* V takes the place of Q, which the first copy of K does not wait for */
+    /* V takes the place of Q, which the first copy of K does not wait for */
+    p.operand_registers = 1;
     made(attention, d128, p, &r);
     ck_assert_int_eq(r.shared_bytes, (128 + 64) * 128 * 2);
     ck_assert_int_eq(r.warps, 4);

@@ -75,9 +75,9 @@ static double attention_gpu(const int64_t *v)
            0.1 * bump(m, 7.0, 1.0);
 }
 
-/* BLOCK_M, BLOCK_N, num_warps, num_stages, operand_registers, program_order: the space of attention on
- * GPUs, with what was measured of it on an H200 (D = 128, causal: bench/NOTES.md). What needs more
- * registers than there are is ruled out. */
+/* BLOCK_M, BLOCK_N, num_warps, num_stages, operand_registers, program_order: the space of attention
+ * on GPUs, with what was measured of it on an H200 (D = 128, causal: bench/NOTES.md). What needs
+ * more registers than there are is ruled out. */
 static double attention_h200(const int64_t *v)
 {
     int64_t rows = v[0] / v[2], registers = rows * 4 + rows * v[1] / 32 + (v[4] ? rows * 2 : 0);
@@ -191,8 +191,8 @@ static proposals propose(search *s, uint32_t batch)
     return p;
 }
 
-/* The best true cost among what a search of `limit` trials, told `batch` at a time, tries; late: told
- * of a batch when the next one was proposed, as on a GPU. */
+/* The best true cost among what a search of `limit` trials, told `batch` at a time, tries; late:
+ * told of a batch when the next one was proposed, as on a GPU. */
 static double searched(const landscape *l, uint32_t limit, uint32_t batch, bool late, double sigma)
 {
     search *s = search_create(&sp, &a, limit);

@@ -56,8 +56,9 @@ START_TEST(a_file_answers)
     tw_answer a = ask_text("# mine\n\n  tuned\t- N~1024,FLAG=false  BLOCK=32 # best\n");
 
     ck_assert_int_eq(a.layer, TW_LAYER_DEFAULT); /* '-' is no code path */
-    a = ask_text("other i - BLOCK=32\ntuned interp N~2048 BLOCK=8\n"
-                 "tuned interp - BLOCK=128\ntuned i N~1024,FLAG=false BLOCK=32\ntuned i - BLOCK=16\n");
+    a = ask_text(
+        "other i - BLOCK=32\ntuned interp N~2048 BLOCK=8\n"
+        "tuned interp - BLOCK=128\ntuned i N~1024,FLAG=false BLOCK=32\ntuned i - BLOCK=16\n");
     ck_assert_int_eq(a.layer, TW_LAYER_SEED); /* the third breaks a constraint: the fourth */
     ck_assert_ptr_nonnull(strstr(a.config, "BLOCK=32"));
     ck_assert_str_eq(rt_log, "");

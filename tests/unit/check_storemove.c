@@ -80,7 +80,7 @@ static void move(bool artifacts)
 #define FAILS(call, status, words)                                                                 \
     do {                                                                                           \
         ck_assert_int_eq((call), (status));                                                        \
-        ck_assert_msg(strstr(error_get()->text, (words)), "%s", error_get()->text);                 \
+        ck_assert_msg(strstr(error_get()->text, (words)), "%s", error_get()->text);                \
     } while (0)
 
 /* ---- there and back ------------------------------------------------------------------------- */

@@ -155,7 +155,8 @@ START_TEST(targets_are_found_by_name_and_by_family)
 
         ck_assert_ptr_eq(target_find(t->name), t);
         const target *best = target_find(t->family);
-        ck_assert(!t->usable(t) || (best && best->usable(best) && !strcmp(best->family, t->family)));
+        ck_assert(!t->usable(t) ||
+                  (best && best->usable(best) && !strcmp(best->family, t->family)));
         seen |= t == &interp_target;
     }
     ck_assert(seen);

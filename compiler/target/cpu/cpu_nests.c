@@ -70,8 +70,8 @@ static LLVMValueRef as_mask(const cpu_nesting *s, enum dtype t, LLVMValueRef bit
 }
 
 /* x: mr rows of one vector, which are combined with each other first: each round adds but one step
- * to the chain of running values. One comparison looks for NaN in two rows: the fast maximum keeps a
- * NaN only of its second operand. */
+ * to the chain of running values. One comparison looks for NaN in two rows: the fast maximum keeps
+ * a NaN only of its second operand. */
 static void reduce_rows(cpu_nesting *s, const ir_op *op, LLVMValueRef *acc, LLVMValueRef *nan,
                         const LLVMValueRef *x, int mr)
 {

@@ -323,7 +323,7 @@ static bool execute(interp_agent *ag, const ir_op *op)
     return true;
 }
 
-#define STOP_EVERY 16 /* ops: a dot takes milliseconds, reading a clock takes nothing beside 16 ops */
+#define STOP_EVERY 16 /* ops: a dot takes milliseconds, reading a clock is nothing beside 16 ops */
 
 enum interp_state interp_step(interp_agent *ag)
 {

@@ -43,12 +43,13 @@ typedef struct interp_launch {
     bool running_max_low; /* what is left open comes out the other way: running_max gives its lowest
                              value, some is always true and every never */
     uint64_t step_limit;  /* ops that one program (level 2: one warp) may execute; 0 = no limit */
-    /* What a program prints: which of the kernel's prints, in text order from 0; row-major elements.
-     * NULL: nothing. */
+    /* What a program prints: which of the kernel's prints, in text order from 0; row-major
+     * elements. NULL: nothing. */
     void (*print)(void *user, int32_t index, const int64_t program[3], const void *elements);
     void *print_user;
     uint64_t seed;        /* level 2: which warp runs next, and which copies land early or late */
-    bool (*stop)(void *user); /* asked now and then, by any thread; true ends the run. May be NULL */
+    bool (*stop)(
+        void *user); /* asked now and then, by any thread; true ends the run. May be NULL */
     void *stop_user;
 } interp_launch;
 

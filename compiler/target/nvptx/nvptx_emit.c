@@ -548,8 +548,8 @@ static void count_new(nv_emit *e)
     }
 }
 
-/* Ends the compile where there is too much code for LLVM to take in minutes. What is put into blocks
- * before the last afterwards is not counted: it is little. */
+/* Ends the compile where there is too much code for LLVM to take in minutes. What is put into
+ * blocks before the last afterwards is not counted: it is little. */
 static void count_code(nv_emit *e)
 {
     count_new(e);

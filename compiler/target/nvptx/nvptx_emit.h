@@ -48,8 +48,8 @@ typedef struct nv_sum { /* a lane part moved by a slot's place, in one block */
     LLVMBasicBlockRef block;
 } nv_sum;
 
-/* LLVM instructions of one kernel. LLVM's time grows with the square of a block: 42000 of them take 20
- * seconds. The largest kernel of this project has 9000. */
+/* LLVM instructions of one kernel. LLVM's time grows with the square of a block: 42000 of them take
+ * 20 seconds. The largest kernel of this project has 9000. */
 enum { NV_MAX_CODE = 100000 };
 
 typedef struct nv_emit {
@@ -232,8 +232,8 @@ void nv_copy_async(nv_emit *e, const ir_op *op);
 /* ---- nvptx_mma.c, nvptx_dot.c ---- */
 void nv_mma(nv_emit *e, const ir_op *op);
 /* A cast to a 16-bit float that nothing but a product behind it in its block takes, as left factor:
- * not emitted, but done by nv_mma, the pieces of one step at a time, right before it. A tile that is
- * rounded at once ptxas has in other registers than mma.sync wants it (bench/NOTES.md). */
+ * not emitted, but done by nv_mma, the pieces of one step at a time, right before it. A tile that
+ * is rounded at once ptxas has in other registers than mma.sync wants it (bench/NOTES.md). */
 bool nv_mma_rounds(const nv_emit *e, const ir_op *op);
 void nv_dot(nv_emit *e, const ir_op *op);
 
