@@ -15,7 +15,8 @@ static bool gives_bool(enum ir_opcode code)
     return code == OP_CMP_EQ || code == OP_CMP_NE || code == OP_CMP_LT || code == OP_CMP_LE;
 }
 
-value elab_fold(enum ir_opcode code, const value *v, int n)
+/* Constants of one dtype and class. */
+static value fold(enum ir_opcode code, const value *v, int n)
 {
     ir_scalar in[3];
     const value *like = &v[n - 1]; /* of where, the condition comes first */
@@ -40,7 +41,7 @@ value elab_apply(elab *cx, enum ir_opcode code, value *v, int n, const char *use
     for (int i = 0; i < n; i++)
         known = known && v[i].kind == VAL_CONST;
     if (known)
-        return elab_fold(code, v, n);
+        return fold(code, v, n);
     for (int i = 0; i < n; i++) {
         arg[i] = val_to_run(cx, &v[i], DT_NONE, where);
         if (!arg[i])

@@ -211,8 +211,8 @@ void elab_read_vars(elab *cx, carried *c)
     }
 }
 
-/* Fills one region: body, then a yield of the carried vars. */
-void elab_fill_region(elab *cx, ir_block *region, const stmt *body, carried *c)
+/* Fills one region: body (may be NULL), then a yield of the carried vars. */
+static void fill_region(elab *cx, ir_block *region, const stmt *body, carried *c)
 {
     ir_builder outer = cx->b;
 
@@ -236,7 +236,7 @@ void elab_run_if(elab *cx, const stmt *s, ir_val cond)
             cx->env[c.var[k]->slot] = val_run(before[k]);
             c.now[k] = before[k];
         }
-        elab_fill_region(cx, op->regions[i], i == 0 ? s->then : s->other, &c);
+        fill_region(cx, op->regions[i], i == 0 ? s->then : s->other, &c);
     }
     elab_set_vars(cx, &c, op->res);
 }
@@ -297,7 +297,7 @@ static void elab_for(elab *cx, const stmt *s)
     cx->env[s->decls.at[0]->slot] = counter;
     elab_set_vars(cx, &c, op->regions[0]->arg + 1);
     elab_read_vars(cx, &c);
-    elab_fill_region(cx, op->regions[0], s->then, &c);
+    fill_region(cx, op->regions[0], s->then, &c);
     elab_set_vars(cx, &c, op->res);
 }
 
@@ -322,7 +322,7 @@ static void elab_while(elab *cx, const stmt *s)
     cx->b = outer;
     elab_set_vars(cx, &c, op->regions[1]->arg);
     elab_read_vars(cx, &c);
-    elab_fill_region(cx, op->regions[1], s->then, &c);
+    fill_region(cx, op->regions[1], s->then, &c);
     elab_set_vars(cx, &c, op->res);
 }
 

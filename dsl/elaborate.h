@@ -129,10 +129,7 @@ bool elab_check_tile(elab *cx, ir_type t, span where);
 
 /* ---- elab_fold.c: arithmetic on constants ---- */
 
-/* An elementwise op on constants of one dtype and class (see elab_unify). */
-value elab_fold(enum ir_opcode code, const value *v, int n);
-/* The same op on values of any kind: folds, or widens and builds. v has one dtype (see elab_unify).
- */
+/* An elementwise op: folds constants, or widens and builds. v has one dtype (see elab_unify). */
 value elab_apply(elab *cx, enum ir_opcode code, value *v, int n, const char *user, span where);
 
 /* ---- elab_expr.c ---- */
@@ -197,8 +194,6 @@ carried elab_carry(elab *cx, const decl_list *assigned);
 /* From now on they are the consecutive values from first on. */
 void elab_set_vars(elab *cx, const carried *c, ir_val first);
 void elab_read_vars(elab *cx, carried *c);
-/* Fills one region: body (may be NULL), then a yield of the carried vars. */
-void elab_fill_region(elab *cx, ir_block *region, const stmt *body, carried *c);
 /* An if on a run-time condition: s has then, other and assigned. */
 void elab_run_if(elab *cx, const stmt *s, ir_val cond);
 void elab_name_value(elab *cx, const decl *d, const value *v);

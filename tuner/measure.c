@@ -51,7 +51,8 @@ static void add_sample(trial *t, double seconds)
     t->sample[t->nsamples++] = seconds;
 }
 
-tw_status take_sample(session *s, trial *t, double *seconds)
+/* One sample: seconds a launch. TW_E_DEVICE when the clock gives no time. */
+static tw_status take_sample(session *s, trial *t, double *seconds)
 {
     TRY(time_launches(s, t->exe, s->repeats, seconds));
     if (!is_time(*seconds))

@@ -34,7 +34,7 @@ static tw_status device_copy(tw_device *dev, void *dst, const void *src, size_t 
     return TW_OK;
 }
 
-bool scratch_is_host(const scratch *s)
+static bool is_host(const scratch *s)
 {
     return !s->dev->drv->copy;
 }
@@ -153,7 +153,7 @@ static tw_status fill_device(scratch *s, scratch_tensor *t, tw_device *owner, co
 
 static tw_status fill_initial(scratch *s, scratch_tensor *t, tw_device *owner, const char *theirs)
 {
-    if (!scratch_is_host(s))
+    if (!is_host(s))
         return fill_device(s, t, owner, theirs);
     if (t->keeps_values)
         return gather_from(owner, t, theirs, t->initial);
@@ -179,7 +179,7 @@ static tw_status fill_input(const scratch_tensor *t, tw_device *owner, const cha
 
 static tw_status begin_block(scratch *s, const scratch_tensor *t)
 {
-    if (!scratch_is_host(s))
+    if (!is_host(s))
         return device_copy(s->dev, t->base - t->to_first, t->initial, t->size, COPY_ON_DEVICE);
     copy_elements(t, t->base, t->initial, SCATTER);
     return TW_OK;
@@ -218,7 +218,7 @@ static tw_status add_tensor(scratch *s, tw_device *owner, const sig_param *p, ui
     arg->base = t->base;
     if (!t->is_output)
         return fill_input(t, owner, theirs);
-    TRY(device_alloc(s->dev, scratch_is_host(s) ? t->packed_size : t->size, &t->initial));
+    TRY(device_alloc(s->dev, is_host(s) ? t->packed_size : t->size, &t->initial));
     TRY(fill_initial(s, t, owner, theirs));
     return begin_block(s, t);
 }

@@ -39,6 +39,5 @@ tw_status scratch_reset(scratch *s);
 tw_status scratch_reset_inputs(scratch *s);
 /* Tensor i's elements, packed: buffer has packed_size bytes. */
 tw_status scratch_read(const scratch *s, uint32_t i, char *buffer);
-bool scratch_is_host(const scratch *s);
 
 #endif

@@ -114,8 +114,6 @@ bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const con
 /* ---- measure.c: running and timing on the scratch copies ---- */
 /* One run from initial values, its results in the scratch outputs. */
 tw_status run_for_results(session *s, executable *exe);
-/* One sample: seconds a launch. TW_E_DEVICE when the clock gives no time. */
-tw_status take_sample(session *s, trial *t, double *seconds);
 /* First samples of the start. */
 tw_status measure_start(session *s);
 /* Measures p against the leader until the answer is clear, and finishes it, as leader or not. */

@@ -186,7 +186,7 @@ static const char *binding_text(enum binding_kind kind)
     return text[kind];
 }
 
-const ir_binding *call_binding(call *c, const char *name, enum binding_kind kind)
+static const ir_binding *binding_of(call *c, const char *name, enum binding_kind kind)
 {
     const ir_binding *x = name ? binding_find(c->b->binding, c->b->nbinding, name) : NULL;
 
@@ -210,7 +210,7 @@ static tw_status miss(void *arg)
 {
     question *q = arg;
 
-    (void)call_binding(&q->c, q->name, q->kind);
+    (void)binding_of(&q->c, q->name, q->kind);
     return q->c.b->st;
 }
 
@@ -334,7 +334,7 @@ static void build_dim(call *c)
             return;
         }
     }
-    const ir_binding *x = call_binding(c, c->text, BIND_INT);
+    const ir_binding *x = binding_of(c, c->text, BIND_INT);
     if (x && (x->value < INT32_MIN || x->value > INT32_MAX))
         call_bad(c, DIAG_IR_OP, "'%s' is %lld, which is no i32", x->name, (long long)x->value);
     else if (x)

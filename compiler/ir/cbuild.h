@@ -71,7 +71,6 @@ ir_val call_emit(call *c, enum ir_opcode code, const tw_ir_val *args, size_t n,
 /* Is the region of a reduce or scan open? */
 bool cbuild_folds(const tw_ir *b);
 enum dtype call_dtype(call *c, tw_ir_dtype dtype); /* DT_NONE after call_bad */
-const ir_binding *call_binding(call *c, const char *name, enum binding_kind kind);
 
 /* Begins the kernel or the launch function; what is wrong at its end is found by cbuild_end. */
 void cbuild_begin(tw_ir *b, ir_fn *fn, bool is_launch);

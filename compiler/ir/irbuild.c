@@ -341,44 +341,41 @@ ir_val ir_reduce(ir_builder *b, enum ir_opcode code, ir_val x, int axis)
 
 /* ---- memory ---- */
 
-ir_op *ir_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_access_args *x)
+/* v: what is stored, n values. */
+static ir_op *build_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
+                           const int32_t *extent, const ir_val *v, int n)
 {
-    ir_val args[VIEW_MAX_RANK + 1 + IR_ACCESS_TAIL];
+    ir_val args[VIEW_MAX_RANK + 3];
     int64_t wide[VIEW_MAX_RANK];
-    int rank = ir_type_of(b->fn, view).rank, n = 0;
+    int rank = ir_type_of(b->fn, view).rank, nargs = 0;
 
     ICHECK(rank <= VIEW_MAX_RANK, "a view has rank 1 to 8");
-    args[n++] = view;
+    args[nargs++] = view;
     for (int i = 0; i < rank; i++) {
-        args[n++] = x->index[i];
-        wide[i] = x->extent[i];
+        args[nargs++] = index[i];
+        wide[i] = extent[i];
     }
-    for (int i = 0; i < IR_ACCESS_TAIL && x->tail[i]; i++)
-        args[n++] = x->tail[i];
-    ir_attr attr[] = {{.ints = {(uint32_t)rank, wide}}, {.i = x->inside}, {.i = x->bytes}};
-    return ir_build(b, code, args, n, attr, (ir_type){.layout = x->layout});
+    for (int i = 0; i < n; i++)
+        args[nargs++] = v[i];
+    ir_attr attr[] = {{.ints = {(uint32_t)rank, wide}}, {.i = 0}};
+    return ir_build(b, code, args, nargs, attr, (ir_type){0});
 }
 
 ir_val ir_load(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent)
 {
-    return ir_access(b, OP_LOAD, view, &(ir_access_args){.index = index, .extent = extent})->res;
+    return build_access(b, OP_LOAD, view, index, extent, NULL, 0)->res;
 }
 
 void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *extent, ir_val v)
 {
     ICHECK(v, "a store has a value");
-    ir_access(b, OP_STORE, view,
-              &(ir_access_args){.index = index, .extent = extent, .tail = {v}});
+    build_access(b, OP_STORE, view, index, extent, &v, 1);
 }
 
 ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
                  const int32_t *extent, const ir_val *v)
 {
-    ir_access_args x = {.index = index, .extent = extent, .tail = {v[0]}};
-
-    if (code == OP_ATOMIC_CAS)
-        x.tail[1] = v[1];
-    return ir_access(b, code, view, &x)->res;
+    return build_access(b, code, view, index, extent, v, code == OP_ATOMIC_CAS ? 2 : 1)->res;
 }
 
 void ir_assert(ir_builder *b, ir_val cond, const char *text)

@@ -52,17 +52,6 @@ void ir_store(ir_builder *b, ir_val view, const ir_val *index, const int32_t *ex
 /* v: the value; of OP_ATOMIC_CAS what is expected, then the value. */
 ir_val ir_atomic(ir_builder *b, enum ir_opcode code, ir_val view, const ir_val *index,
                  const int32_t *extent, const ir_val *v);
-/* What load, store and the copies of level 2 have in common; tail: the operands after the indices,
- * up to the first 0. layout: of a load's result at level 2. bytes: of copy.async. */
-#define IR_ACCESS_TAIL 3
-typedef struct ir_access_args {
-    const ir_val *index;
-    const int32_t *extent;
-    ir_val tail[IR_ACCESS_TAIL];
-    int64_t inside, bytes;
-    uint16_t layout;
-} ir_access_args;
-ir_op *ir_access(ir_builder *b, enum ir_opcode code, ir_val view, const ir_access_args *x);
 void ir_print_value(ir_builder *b, ir_val v, const char *text);
 /* value: at most 3 i32 scalars, which stand for {0} {1} {2} in the text. */
 void ir_assert_values(ir_builder *b, ir_val cond, const ir_val *value, int n, const char *text);

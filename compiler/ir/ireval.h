@@ -29,7 +29,6 @@ ir_scalar eval_round(enum dtype t, ir_scalar v); /* to the values that t can hol
 typedef struct launch_program launch_program;
 #define LAUNCH_MAX_SLOTS 2048
 launch_program *launch_prepare(arena *a, const ir_fn *launch);
-#define LAUNCH_MAX_RESULTS 40
 /* in: one scalar per parameter of the kernel function (visible, then dimensions; tensors are
  * ignored). given: bit i set when parameter i, a scalar (i counts as in `in`), was passed; a
  * missing one gets its default, written back to `in`. grid: three extents, negative ones count as

@@ -26,8 +26,8 @@ bool sig_extent(const kernel_sig *sig, const sig_dim *dim, const ir_binding *bin
     return *extent >= 0 && *extent <= INT32_MAX;
 }
 
-enum dtype sig_dtype(const kernel_sig *sig, const sig_param *p, const ir_binding *binding,
-                     uint32_t n)
+static enum dtype dtype_of(const kernel_sig *sig, const sig_param *p, const ir_binding *binding,
+                           uint32_t n)
 {
     const sig_values v = {sig, binding, n};
 
@@ -60,7 +60,7 @@ static int add_dim(const sig_values *v, ir_fn *fn, const sig_dim *dim)
 
 static void add_param(const sig_values *v, ir_fn *fn, const sig_param *p)
 {
-    enum dtype t = sig_dtype(v->sig, p, v->binding, v->n);
+    enum dtype t = dtype_of(v->sig, p, v->binding, v->n);
     ir_param param = {.name = p->name, .direction = p->direction, .has_default = p->has_default};
 
     param.kind = p->is_tensor ? PARAM_TENSOR : PARAM_SCALAR;

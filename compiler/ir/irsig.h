@@ -12,8 +12,6 @@
  * the source reports as it sees fit before it asks for functions. */
 bool sig_extent(const kernel_sig *sig, const sig_dim *dim, const ir_binding *binding, uint32_t n,
                 int64_t *extent);
-enum dtype sig_dtype(const kernel_sig *sig, const sig_param *p, const ir_binding *binding,
-                     uint32_t n);
 
 /* A module of level 1 whose kernel and launch function have parameters and an empty body. binding
  * has every bracket parameter; all extents are in range. */

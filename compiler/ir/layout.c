@@ -17,7 +17,8 @@ static bool same_counts(const int32_t *a, const int32_t *b, int n)
     return memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
-bool layout_equal(const ir_layout *a, const ir_layout *b)
+/* But for their names. */
+static bool is_equal(const ir_layout *a, const ir_layout *b)
 {
     if (a->kind != b->kind || a->rank != b->rank)
         return false;
@@ -42,7 +43,7 @@ bool layout_equal(const ir_layout *a, const ir_layout *b)
 uint16_t layout_find(const ir_fn *fn, const ir_layout *lay)
 {
     for (uint32_t i = 1; i < fn->layouts.n; i++) {
-        if (layout_equal(fn->layouts.at[i], lay))
+        if (is_equal(fn->layouts.at[i], lay))
             return (uint16_t)i;
     }
     return 0;

@@ -151,6 +151,5 @@ void layout_print(strbuf *b, const ir_fn *fn, uint16_t lay);
 void layout_print_as(strbuf *b, const ir_layout *lay, const char *name, const char *parent);
 /* False, with a reason, when the numbers of a layout make no sense. */
 bool layout_is_sound(const ir_fn *fn, const ir_layout *lay, const char **why);
-bool layout_equal(const ir_layout *a, const ir_layout *b); /* not names */
 
 #endif

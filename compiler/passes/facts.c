@@ -21,7 +21,7 @@ static bool is_integer(ir_type t)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-bool form_of_node(const facts *f, uint32_t node, form *out)
+static bool node_form(const facts *f, uint32_t node, form *out)
 {
     const fact *x = &f->node.at[node];
 
@@ -38,7 +38,7 @@ bool form_of(const facts *f, const ir_fn *fn, ir_val v, form *out)
 {
     uint32_t node = node_of(f, fn, v);
 
-    return node && form_of_node(f, node, out);
+    return node && node_form(f, node, out);
 }
 
 static void key_bounds(const facts *f, uint32_t key, const ir_type *shape, wide *lo, wide *hi)
@@ -163,7 +163,7 @@ static draft operand(const walk *w, ir_val v)
     if (!node)
         return draft_between(INT64_MIN, INT64_MAX);
     draft d = {.lo = x->lo, .hi = x->hi, .multiple = x->multiple};
-    d.has_form = form_of_node(w->f, node, &d.lin);
+    d.has_form = node_form(w->f, node, &d.lin);
     return d;
 }
 

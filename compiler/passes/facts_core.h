@@ -42,14 +42,11 @@ static inline uint32_t node_of(const facts *f, const ir_fn *fn, ir_val v)
 }
 /* The exact form of an integer value; false for an opaque tile or what is no integer. */
 bool form_of(const facts *f, const ir_fn *fn, ir_val v, form *out);
-bool form_of_node(const facts *f, uint32_t node, form *out);
 /* Bounds of a form; shape: of the tile whose positions FORM_AXIS keys are, or NULL. */
 wide form_max(const facts *f, const form *x, const ir_type *shape);
 wide form_min(const facts *f, const form *x, const ir_type *shape);
 /* Every value that x takes is a multiple of s > 0. */
 bool form_divisible(const facts *f, const form *x, int64_t s);
-/* x is <= 0 in every program, at `at` (NULL: anywhere). */
-bool prove_not_positive(const facts *f, const form *x, const ir_type *shape, const ir_op *at);
 /* Bounds of a dtype's values; false for u64, whose values int64_t does not hold. */
 bool dtype_bounds(enum dtype t, int64_t *lo, int64_t *hi);
 

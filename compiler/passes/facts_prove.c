@@ -459,7 +459,8 @@ static void assume_place(prover *p, const ir_op *at)
     }
 }
 
-bool prove_not_positive(const facts *f, const form *x, const ir_type *shape, const ir_op *at)
+/* x is <= 0 in every program, at `at` (NULL: anywhere). */
+static bool not_positive(const facts *f, const form *x, const ir_type *shape, const ir_op *at)
 {
     int budget = *f->steps_left < BUDGET ? *f->steps_left : BUDGET;
     prover p = {.f = f, .shape = shape, .budget = budget};
@@ -491,7 +492,7 @@ static bool always_at_most(const facts *f, ir_val x, ir_val y, int64_t slack, co
         return true;
     return form_of(f, f->fn, x, &a) && form_of(f, f->fn, y, &b) &&
            form_combine(&a, 1, &a, -1, &b) && form_add_const(&a, slack) &&
-           prove_not_positive(f, &a, &shape, at);
+           not_positive(f, &a, &shape, at);
 }
 
 /* 1, 0 or -1: always, never, unknown. */
@@ -593,7 +594,7 @@ bool facts_le(const facts *f, ir_val x, ir_val y, const ir_op *at)
     if (t.kind != TYPE_SCALAR || t.dtype == DT_U64 || dtype_is_float(t.dtype))
         return false;
     return form_of(f, f->fn, x, &a) && form_of(f, f->fn, y, &b) &&
-           form_combine(&a, 1, &a, -1, &b) && prove_not_positive(f, &a, NULL, at);
+           form_combine(&a, 1, &a, -1, &b) && not_positive(f, &a, NULL, at);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -626,6 +627,6 @@ bool facts_inside(const facts *f, const ir_op *access, int d, int64_t n)
         !form_combine(&below, -1, &first, 0, &zero) ||
         !form_combine(&first, 1, &first, -1, &extent) || !form_add_const(&first, n))
         return false;
-    return prove_not_positive(f, &below, shape, access) &&
-           prove_not_positive(f, &first, shape, access);
+    return not_positive(f, &below, shape, access) &&
+           not_positive(f, &first, shape, access);
 }

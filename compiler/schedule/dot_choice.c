@@ -13,7 +13,8 @@
 
 enum { MMA_M = 16, MMA_N = 8, MMA_K = 16, FOLLOWED = 64 };
 
-bool dot_on_matrix_unit(const ir_fn *fn, const ir_op *dot)
+/* Can the matrix unit compute it? */
+static bool on_matrix_unit(const ir_fn *fn, const ir_op *dot)
 {
     ir_type a = ir_type_of(fn, dot->args[0]), acc = ir_type_of(fn, dot->res);
 
@@ -94,7 +95,7 @@ static uint16_t accumulator(layout_plan *p, const ir_op *dot)
     ir_type acc = ir_type_of(p->fn, dot->res);
     int follow_back = FOLLOWED, follow = FOLLOWED;
     uint16_t home = plan_home(p, dot->res);
-    enum layout_kind kind = dot_on_matrix_unit(p->fn, dot) ? LAYOUT_MMA : LAYOUT_BLOCKED;
+    enum layout_kind kind = on_matrix_unit(p->fn, dot) ? LAYOUT_MMA : LAYOUT_BLOCKED;
 
     if (home && p->fn->layouts.at[home]->kind == kind)
         return home; /* what it is added to has it already */

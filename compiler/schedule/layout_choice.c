@@ -12,7 +12,10 @@ static int32_t even_part(int32_t n, int32_t most)
     return p;
 }
 
-uint16_t choose_blocked(ir_fn *fn, ir_type tile, const int *order, int regs, int whole)
+/* Spread over lanes and warps along the dimensions of order, fastest first: a thread holds
+ * `regs` consecutive elements of the fastest; lanes fill the fastest dimensions, warps the
+ * slowest. No warp is put along dimension `whole` (-1: any). */
+static uint16_t blocked(ir_fn *fn, ir_type tile, const int *order, int regs, int whole)
 {
     int32_t reg[TILE_MAX_RANK], lane[TILE_MAX_RANK], warp[TILE_MAX_RANK], lanes = LANES;
     int32_t warps = fn->warps;
@@ -53,7 +56,7 @@ uint16_t choose_access(ir_fn *fn, ir_type tile, int fast, int consecutive)
         if (d != fast)
             order[n++] = d;
     }
-    return choose_blocked(fn, tile, order, least(consecutive, elements_per_thread(fn, tile)), -1);
+    return blocked(fn, tile, order, least(consecutive, elements_per_thread(fn, tile)), -1);
 }
 
 uint16_t choose_default(ir_fn *fn, ir_type tile, int whole)
@@ -63,7 +66,7 @@ uint16_t choose_default(ir_fn *fn, ir_type tile, int whole)
 
     for (int i = 0; i < tile.rank; i++)
         order[i] = tile.rank - 1 - i;
-    return choose_blocked(fn, tile, order, regs, whole);
+    return blocked(fn, tile, order, regs, whole);
 }
 
 uint16_t choose_beside_mma(ir_fn *fn, ir_type tile, int wm, int wn, int bytes)

@@ -3,10 +3,6 @@
 /* Which layout suits a tile, from its shape and what is done with it. */
 #include "compiler/ir/layout.h"
 
-/* Spread over lanes and warps along the dimensions of order, fastest first: a thread holds
- * `regs` consecutive elements of the fastest; lanes fill the fastest dimensions, warps the
- * slowest. No warp is put along dimension `whole` (-1: any). */
-uint16_t choose_blocked(ir_fn *fn, ir_type tile, const int *order, int regs, int whole);
 /* The last dimension fastest, up to 16 bytes a thread. */
 uint16_t choose_default(ir_fn *fn, ir_type tile, int whole);
 /* For a load or store of so many consecutive elements along tile dimension fast (-1: none). */

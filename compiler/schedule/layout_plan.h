@@ -58,8 +58,6 @@ uint16_t index_layout(ir_fn *fn, uint16_t lay, int rank, int dim);
 /* dot_choice.c: the layout of each dot's accumulator, assigned and propagated one after the other;
  * it is also the mark of the dot. */
 void choose_dots(layout_plan *p);
-/* Can the matrix unit compute it? */
-bool dot_on_matrix_unit(const ir_fn *fn, const ir_op *dot);
 
 /* apply_layouts.c: m becomes level 2. The number of conversions. */
 uint32_t apply_layouts(layout_plan *p);

@@ -390,29 +390,6 @@ static void form_op(former *f, ir_op *op)
         place_early(f, STEP_SCALAR, op);
 }
 
-static void shape_nests(const cpu_plan *p, cpu_block *b)
-{
-    for (cpu_step *s = b->first; s; s = s->next) {
-        if (s->kind == STEP_NEST)
-            cpu_shape_nest(p, s->nest);
-    }
-}
-
-static cpu_block *form_block(cpu_plan *p, ir_block *blk, cpu_step *owner, cpu_block *outer)
-{
-    cpu_block *b = ARENA_NEW(p->a, cpu_block);
-    former f = {.p = p, .block = b};
-
-    b->owner = owner;
-    b->outer = outer;
-    b->ir = blk;
-    for
-        IR_EACH_OP(op, blk)
-    form_op(&f, op);
-    shape_nests(p, b);
-    return b;
-}
-
 /* ---- the shape of a nest --------------------------------------------------------------------- */
 
 static int widest_row(const cpu_nest *n)
@@ -436,7 +413,8 @@ static bool wants_pairs(const cpu_nest *n)
     return false;
 }
 
-void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
+/* Chooses inner, mr and nr. */
+static void shape_nest(const cpu_plan *p, cpu_nest *n)
 {
     int lanes = p->isa->lanes, chunks = (n->space.shape[n->lane] + lanes - 1) / lanes;
 
@@ -462,6 +440,30 @@ void cpu_shape_nest(const cpu_plan *p, cpu_nest *n)
         n->mr = rows;
 }
 
+static void shape_nests(const cpu_plan *p, cpu_block *b)
+{
+    for (cpu_step *s = b->first; s; s = s->next) {
+        if (s->kind == STEP_NEST)
+            shape_nest(p, s->nest);
+    }
+}
+
+static cpu_block *form_block(cpu_plan *p, ir_block *blk, cpu_step *owner, cpu_block *outer)
+{
+    cpu_block *b = ARENA_NEW(p->a, cpu_block);
+    former f = {.p = p, .block = b};
+
+    b->owner = owner;
+    b->outer = outer;
+    b->ir = blk;
+    for IR_EACH_OP(op, blk)
+        form_op(&f, op);
+    shape_nests(p, b);
+    return b;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
 cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf)
 {
     former f = {.p = p};
@@ -473,7 +475,7 @@ cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf)
     s.nest->lane = w.lane;
     s.nest->inner = -1;
     join(p, &s, &w);
-    cpu_shape_nest(p, s.nest);
+    shape_nest(p, s.nest);
     return s.nest;
 }
 

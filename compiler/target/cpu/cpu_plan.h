@@ -221,6 +221,5 @@ uint32_t cpu_new_narrow(cpu_plan *p, ir_type type, int lane, int pairs);
 uint32_t cpu_buf_root(const cpu_plan *p, uint32_t b);
 /* A nest that copies v into the buffer, for cpu_copy. */
 cpu_nest *cpu_copy_nest(cpu_plan *p, ir_val v, uint32_t buf);
-void cpu_shape_nest(const cpu_plan *p, cpu_nest *n); /* chooses inner, mr, nr, blocks */
 
 #endif

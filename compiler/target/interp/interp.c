@@ -150,11 +150,6 @@ bool interp_fail(interp_agent *ag, tw_status st, const ir_op *op, const char *fm
     return false;
 }
 
-const interp_fault *interp_agent_fault(const interp_agent *ag)
-{
-    return &ag->fault;
-}
-
 const ir_op *interp_agent_next(const interp_agent *ag)
 {
     return ag->nframes ? ag->frame[ag->nframes - 1].next : NULL;

@@ -82,7 +82,6 @@ void interp_agent_destroy(interp_agent *ag);
 void interp_agent_start(interp_agent *ag, const int64_t program[3]);
 /* Executes one op. After INTERP_DONE or INTERP_FAILED only interp_agent_start may follow. */
 enum interp_state interp_step(interp_agent *ag);
-const interp_fault *interp_agent_fault(const interp_agent *ag);
 /* The op that interp_step would execute next; NULL when done. */
 const ir_op *interp_agent_next(const interp_agent *ag);
 /* The elements that v holds now, row-major; for tests and for looking inside. */

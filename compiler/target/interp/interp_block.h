@@ -84,8 +84,6 @@ bool interp_copy_async(interp_agent *ag, const ir_op *op);
 bool interp_copy_bulk(interp_agent *ag, const ir_op *op);
 void interp_copy_wait(interp_agent *ag, int pending);
 void interp_free_copies(interp_block *b);
-bool interp_barrier_op(interp_agent *ag, const ir_op *op);
-bool interp_mbar_op(interp_agent *ag, const ir_op *op);
 /* The mbarrier that operands arg and arg + 1 name; fails when it is none, or not ready. */
 bool interp_mbar_at(interp_agent *ag, const ir_op *op, int arg, int64_t *mbar);
 void interp_mbar_complete(interp_block *b, int64_t m); /* the phase, when nothing is missing */

@@ -70,7 +70,8 @@ static void hold_part(const interp_agent *ag, slice *s, const interp_hold *h)
     }
 }
 
-bool slice_make(interp_agent *ag, const ir_op *op, ir_val tile, slice *s)
+/* tile: the value whose elements are accessed, or 0 for all of them. */
+static bool slice_make(interp_agent *ag, const ir_op *op, ir_val tile, slice *s)
 {
     ir_type ty = type_of(ag, op->args[0]);
     int64_t param = cells_of(ag, op->args[0])->i;

@@ -26,8 +26,6 @@ typedef struct slice {
     int32_t move[TILE_MAX_RANK];       /* and so much more, each */
 } slice;
 
-/* tile: the value whose elements are accessed, or 0 for all of them. */
-bool slice_make(interp_agent *ag, const ir_op *op, ir_val tile, slice *s);
 
 enum touch { TOUCH_READ, TOUCH_WRITE, TOUCH_ATOMIC };
 /* Fails unless the access to the element at p, cell `cell` of the warp's part, is ordered. */

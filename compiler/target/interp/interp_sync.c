@@ -32,7 +32,7 @@ static void release_all(interp_block *b, int id)
     *bar = (interp_barrier){0};
 }
 
-bool interp_barrier_op(interp_agent *ag, const ir_op *op)
+static bool barrier_op(interp_agent *ag, const ir_op *op)
 {
     interp_block *b = ag->block;
     int id = (int)op->attr[0].i, want = op->attr[1].i ? (int)op->attr[1].i : b->warps;
@@ -148,7 +148,7 @@ static void wait_mbar(interp_agent *ag, const ir_op *op, int64_t m)
     interp_wake(ag->block);
 }
 
-bool interp_mbar_op(interp_agent *ag, const ir_op *op)
+static bool mbar_op(interp_agent *ag, const ir_op *op)
 {
     int64_t m;
 
@@ -215,7 +215,7 @@ bool interp_scheduled(interp_agent *ag, const ir_op *op)
         interp_copy_wait(ag, (int)op->attr[0].i);
         return true;
     case OP_BARRIER:
-        return interp_barrier_op(ag, op);
+        return barrier_op(ag, op);
     case OP_BARRIER_WARP:
         race_order_lanes(r, ag->warp);
         return true;
@@ -232,7 +232,7 @@ bool interp_scheduled(interp_agent *ag, const ir_op *op)
     case OP_MBAR_ARRIVE:
     case OP_MBAR_EXPECT:
     case OP_MBAR_WAIT:
-        return interp_mbar_op(ag, op);
+        return mbar_op(ag, op);
     default:
         return interp_tile_op(ag, op);
     }

@@ -12,8 +12,6 @@
 /* ---- once a process -------------------------------------------------------------------------- */
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
-static pthread_once_t names_once = PTHREAD_ONCE_INIT;
-static char host_cpu[64], version[32];
 
 static void initialize_targets(void)
 {
@@ -29,29 +27,6 @@ static void initialize_targets(void)
 void llvm_initialize(void)
 {
     pthread_once(&targets_once, initialize_targets);
-}
-
-static void read_names(void)
-{
-    unsigned major, minor, patch;
-    char *cpu = LLVMGetHostCPUName();
-
-    snprintf(host_cpu, sizeof host_cpu, "%s", cpu);
-    LLVMDisposeMessage(cpu);
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
-}
-
-const char *llvm_host_cpu(void)
-{
-    pthread_once(&names_once, read_names);
-    return host_cpu;
-}
-
-const char *llvm_version(void)
-{
-    pthread_once(&names_once, read_names);
-    return version;
 }
 
 /* ---- LLVM's errors --------------------------------------------------------------------------- */

@@ -39,9 +39,6 @@ void llvm_session_target(llvm_session *s, const llvm_machine *m);
 tw_status llvm_session_emit(llvm_session *s, enum llvm_output what, arena *a, const char **data,
                             size_t *size);
 
-/* LLVM's name of the processor this runs on ("znver4"). Lives as long as the process. */
-const char *llvm_host_cpu(void);
-const char *llvm_version(void); /* "22.1.8", as linked */
 /* Makes LLVM's native target and NVPTX known, once. */
 void llvm_initialize(void);
 

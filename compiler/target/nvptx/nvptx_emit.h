@@ -114,7 +114,6 @@ static inline bool nv_is_half(enum dtype t)
 enum dtype nv_held(enum dtype t);
 void nv_map(const nv_emit *e, ir_type tile, layout_map *map);
 int nv_registers(const nv_emit *e, ir_type t); /* elements a thread holds; a scalar: 1 */
-int nv_words(const nv_emit *e, ir_type t);     /* entries of nv_value.at */
 LLVMTypeRef nv_word_type(const nv_emit *e, ir_type t);
 nv_value *nv_at(nv_emit *e, ir_val v);  /* of a value that was emitted */
 nv_value *nv_new(nv_emit *e, ir_val v); /* room for one that is being emitted */
@@ -216,8 +215,6 @@ LLVMValueRef nv_shared_moving(nv_emit *e, const nv_slot *slot, const layout_map 
                               const int32_t *constant, const nv_motion *motion);
 void nv_buffer_load(nv_emit *e, const ir_op *op);
 void nv_buffer_store(nv_emit *e, const ir_op *op);
-/* Elements that one access may take at a time: consecutive registers, at most 16 bytes, aligned. */
-int nv_shared_vector(nv_emit *e, const nv_slot *slot, const layout_map *map);
 /* A vector of count elements of dtype t at p, aligned to its size, as words: a pair of 16-bit
  * floats is one. */
 int nv_vector_words(enum dtype t, int count);

@@ -322,7 +322,8 @@ LLVMValueRef nv_shared_pointer(nv_emit *e, const nv_slot *slot, const layout_map
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-int nv_shared_vector(nv_emit *e, const nv_slot *slot, const layout_map *map)
+/* Elements that one access may take at a time: consecutive registers, at most 16 bytes, aligned. */
+static int vector_of(nv_emit *e, const nv_slot *slot, const layout_map *map)
 {
     geometry g = geometry_of(e, slot);
     int dim = -1, n;
@@ -414,7 +415,7 @@ void nv_buffer_load(nv_emit *e, const ir_op *op)
     layout_map map;
 
     nv_map(e, t, &map);
-    int n = layout_registers(&map), step = nv_shared_vector(e, &slot, &map);
+    int n = layout_registers(&map), step = vector_of(e, &slot, &map);
     LLVMValueRef *raw = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
     for (int r = 0; r < n; r += step) {
         int32_t index[TILE_MAX_RANK];
@@ -434,7 +435,7 @@ void nv_buffer_store(nv_emit *e, const ir_op *op)
     layout_map map;
 
     nv_map(e, t, &map);
-    int n = layout_registers(&map), step = nv_shared_vector(e, &slot, &map);
+    int n = layout_registers(&map), step = vector_of(e, &slot, &map);
     LLVMValueRef *raw = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)n);
     nv_guard g = nv_guard_begin(e, nv_first_copy(e, &map));
     for (int r = 0; r < n; r++)

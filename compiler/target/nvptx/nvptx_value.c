@@ -32,7 +32,8 @@ static bool is_packed(ir_type t)
     return t.kind == TYPE_TILE && nv_is_half((enum dtype)t.dtype);
 }
 
-int nv_words(const nv_emit *e, ir_type t)
+/* Entries of nv_value.at. */
+static int words_of(const nv_emit *e, ir_type t)
 {
     int n = nv_registers(e, t);
 
@@ -56,7 +57,7 @@ nv_value *nv_new(nv_emit *e, ir_val v)
 {
     nv_value *x = &e->value[v];
 
-    x->n = nv_words(e, nv_type(e, v));
+    x->n = words_of(e, nv_type(e, v));
     x->at = ARENA_ARRAY(e->a, LLVMValueRef, (size_t)x->n);
     return x;
 }
@@ -183,7 +184,7 @@ LLVMValueRef nv_from_raw(nv_emit *e, enum dtype t, LLVMValueRef raw)
 
 void nv_words_of_raw(nv_emit *e, ir_type t, LLVMValueRef *raw, LLVMValueRef *word)
 {
-    int n = nv_registers(e, t), words = nv_words(e, t);
+    int n = nv_registers(e, t), words = words_of(e, t);
 
     for (int i = 0; i < words; i++) {
         if (is_packed(t))
