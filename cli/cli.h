@@ -52,8 +52,7 @@ int cmd_help(cli *c);
 void help_verb(const cli *c, const verb *v);
 void help_overview(const cli *c, FILE *out);
 
-/* ---- reporting --------------------------------------------------------------------------------
- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 /* Our own message for a failure, with the exit code of st. */
 int cli_fail(cli *c, tw_status st, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -72,8 +71,7 @@ double cli_now(void);                   /* seconds of a steady clock */
 const char *layer_name(tw_layer layer); /* "exact": for machines */
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- ctrl-C -----------------------------------------------------------------------------------
- */
+/* ---- ctrl-C ---------------------------------------------------------------------------------- */
 
 /* From here the first ctrl-C only sets a flag, the second ends the process; until interrupt_end. */
 void interrupt_begin(void);

@@ -28,8 +28,7 @@ static void date_text(int64_t unix_time, char out[32])
         out[0] = '\0';
 }
 
-/* ---- list -------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static void list_heading(table *t)
 {
@@ -107,8 +106,7 @@ static int cache_list(cli *c, tw_context *cx, const char *word)
     return code;
 }
 
-/* ---- show -------------------------------------------------------------------------------------
- */
+/* ---- show ------------------------------------------------------------------------------------ */
 
 static bool show_trial(void *user, const tw_trial *trial)
 {
@@ -176,8 +174,7 @@ static int cache_show(cli *c, tw_context *cx, const char *word)
     return CLI_OK;
 }
 
-/* ---- clear, path ------------------------------------------------------------------------------
- */
+/* ---- clear, path ----------------------------------------------------------------------------- */
 
 static int cache_clear(cli *c, tw_context *cx, const char *word)
 {
@@ -196,8 +193,7 @@ static int cache_clear(cli *c, tw_context *cx, const char *word)
     return CLI_OK;
 }
 
-/* ---- export, import, prune --------------------------------------------------------------------
- */
+/* ---- export, import, prune ------------------------------------------------------------------- */
 
 static void print_count(int64_t n, const char *what, bool *any)
 {

@@ -54,8 +54,7 @@ void help_overview(const cli *c, FILE *out)
                 "tilewright help run");
 }
 
-/* ---- topics -----------------------------------------------------------------------------------
- */
+/* ---- topics ---------------------------------------------------------------------------------- */
 
 const help_row help_tensors[] = {
     {"FILE.npy", "an array; .npy format 1.0 to 3.0, little endian, C or Fortran order"},
@@ -181,8 +180,7 @@ static void topic_fish(const cli *c)
     write_fish_completion(stdout);
 }
 
-/* ---- a kernel ---------------------------------------------------------------------------------
- */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 static void parameter_type(const tw_param_info *p, char *out, size_t size)
 {

@@ -13,8 +13,7 @@ typedef struct outcome {
     double launch_s;
 } outcome;
 
-/* ---- for people -------------------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void print_configuration(const cli *c, const outcome *r)
 {
@@ -111,8 +110,7 @@ static void print_outcome(const cli *c, const outcome *r)
         print_check(c, r);
 }
 
-/* ---- for machines -----------------------------------------------------------------------------
- */
+/* ---- for machines ---------------------------------------------------------------------------- */
 
 static void json_check(json *j, const outcome *r)
 {
@@ -175,8 +173,7 @@ static void json_outcome(const cli *c, const outcome *r)
     json_end_object(&j);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 static int launch(cli *c, outcome *r)
 {

@@ -49,8 +49,7 @@ static double gain(const result *r)
     return r->winner && r->initial ? r->initial->median_s / r->winner->median_s : 0.0;
 }
 
-/* ---- for people -------------------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static int faster(const void *a, const void *b)
 {
@@ -159,8 +158,7 @@ static void print_result(const cli *c, const result *r)
                text_seconds(r->elapsed_s).s);
 }
 
-/* ---- for machines -----------------------------------------------------------------------------
- */
+/* ---- for machines ---------------------------------------------------------------------------- */
 
 static void json_result(const result *r)
 {
@@ -186,8 +184,7 @@ static void json_result(const result *r)
     json_end_object(&j);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 static int tune_opened(cli *c, result *r)
 {

@@ -75,8 +75,7 @@ static void put_quoted(FILE *out, const char *text, const char *escape, const ch
     "tilewright help \"$1\" 2>/dev/null |\n"                                                       \
     "        sed -n '/^Arguments/,/^$/s/^    \\([A-Za-z_][A-Za-z0-9_]*\\) .*/\\1=/p'\n"
 
-/* ---- bash -------------------------------------------------------------------------------------
- */
+/* ---- bash ------------------------------------------------------------------------------------ */
 
 static void bash_options(FILE *out, const verb *v)
 {
@@ -164,8 +163,7 @@ void write_bash_completion(FILE *out)
     fputs(bash_end, out);
 }
 
-/* ---- zsh --------------------------------------------------------------------------------------
- */
+/* ---- zsh ------------------------------------------------------------------------------------- */
 
 static void zsh_option(FILE *out, const option_text *o)
 {
@@ -249,8 +247,7 @@ void write_zsh_completion(FILE *out)
     fputs(zsh_end, out);
 }
 
-/* ---- fish -------------------------------------------------------------------------------------
- */
+/* ---- fish ------------------------------------------------------------------------------------ */
 
 static void fish_option(FILE *out, const verb *v, const option_text *o)
 {

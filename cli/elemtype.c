@@ -40,8 +40,7 @@ DLDataType elemtype_dlpack(const elemtype *e)
     return (DLDataType){e->code, (uint8_t)(e->bytes * 8), 1};
 }
 
-/* ---- two-byte floats --------------------------------------------------------------------------
- */
+/* ---- two-byte floats ------------------------------------------------------------------------- */
 
 typedef struct narrow_float {
     int fraction, bias; /* bits of the fraction; of the exponent's offset */
@@ -81,8 +80,7 @@ static uint16_t narrow(narrow_float f, double value)
     return (uint16_t)(sign | (bits < infinite ? (int)bits : infinite));
 }
 
-/* ---- one element ------------------------------------------------------------------------------
- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 #define LOAD(type, p) (*(const type *)memcpy(&(type){0}, (p), sizeof(type)))
 

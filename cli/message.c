@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- failures ---------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static void print_json_error(const char *status, const char *text, const tw_error *e)
 {
@@ -130,8 +129,7 @@ void cli_warn(cli *c, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* ---- the log ----------------------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static bool said_before(const char *text)
 {
@@ -172,8 +170,7 @@ void cli_log(void *user, tw_log_level level, const char *text)
     }
 }
 
-/* ---- memory and time --------------------------------------------------------------------------
- */
+/* ---- memory and time ------------------------------------------------------------------------- */
 
 static _Noreturn void no_memory(void)
 {
@@ -234,8 +231,7 @@ const char *layer_name(tw_layer layer)
     return "unknown";
 }
 
-/* ---- ctrl-C -----------------------------------------------------------------------------------
- */
+/* ---- ctrl-C ---------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 

@@ -24,8 +24,7 @@ __attribute__((format(printf, 3, 4))) static tw_status fail(npy_error *error, tw
     return st;
 }
 
-/* ---- the header: a Python dictionary with three known keys ------------------------------------
- */
+/* ---- the header: a Python dictionary with three known keys ----------------------------------- */
 
 typedef struct cursor {
     const char *at, *end;

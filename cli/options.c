@@ -92,8 +92,7 @@ static const option_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* ---- the nearest word -------------------------------------------------------------------------
- */
+/* ---- the nearest word ------------------------------------------------------------------------ */
 
 enum { LONGEST_WORD = 32 };
 
@@ -146,8 +145,7 @@ const char *nearest_word(const char *name, const char *const *list, size_t count
     return found;
 }
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool read_number(const char *text, double *out, const char **end)
 {
@@ -262,8 +260,7 @@ static bool set_value(options *opt, const option_row *row, const char *value)
     return false;
 }
 
-/* ---- the command line -------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static const option_row *row_named(const char *name, size_t length)
 {

@@ -14,8 +14,7 @@ bool is_input(const parameter *q)
     return q->info.kind == TW_PARAM_TENSOR && q->info.direction != TW_OUT;
 }
 
-/* ---- what the command line says ---------------------------------------------------------------
- */
+/* ---- what the command line says -------------------------------------------------------------- */
 
 static int read_parameters(cli *c, problem *p)
 {
@@ -134,8 +133,7 @@ static int check_saves(cli *c, const problem *p)
     return CLI_OK;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static int make_input(cli *c, problem *p, parameter *q)
 {
@@ -185,8 +183,7 @@ static int make_arguments(cli *c, problem *p)
     return CLI_OK;
 }
 
-/* ---- the device's memory ----------------------------------------------------------------------
- */
+/* ---- the device's memory --------------------------------------------------------------------- */
 
 bool on_gpu(const problem *p)
 {

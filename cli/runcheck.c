@@ -7,8 +7,7 @@
 #define POISON 0xa5    /* of the reference's outputs: an element still so was not written */
 enum { SAMPLE = 64 };  /* programs in a sample */
 
-/* ---- the tensors that the interpreter writes --------------------------------------------------
- */
+/* ---- the tensors that the interpreter writes ------------------------------------------------- */
 
 static void *copy_of(cli *c, const tensor *t)
 {
@@ -68,8 +67,7 @@ static void restore(const problem *p, const check *k)
             memcpy(k->reference[i].memory, k->before[i], k->reference[i].bytes);
 }
 
-/* ---- interpreting -----------------------------------------------------------------------------
- */
+/* ---- interpreting ---------------------------------------------------------------------------- */
 
 typedef struct oracle {
     cli *c;
@@ -182,8 +180,7 @@ static int run_oracle(cli *c, const problem *p, const char *config, check *k)
     return code;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static double error_of(double got, double expected)
 {

@@ -46,8 +46,7 @@ const char *term_off(const term *t, FILE *file)
     return (file == stdout ? t->out_colour : t->err_colour) ? "\x1b[0m" : "";
 }
 
-/* ---- the bar ----------------------------------------------------------------------------------
- */
+/* ---- the bar --------------------------------------------------------------------------------- */
 
 static void put_times(const char *piece, int count)
 {
@@ -77,8 +76,7 @@ void term_bar_clear(const term *t)
         fputs("\r\x1b[K", stderr);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Three significant digits before a unit. */
 static number_text with_unit(double value, const char *unit)
@@ -128,8 +126,7 @@ number_text text_rate(double per_second, const char *unit)
     return with_unit(per_second, name);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void table_begin(table *t, const char *align)
 {

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void set_view(tensor *t, int rank, bool fortran)
 {
@@ -88,8 +87,7 @@ char *tensor_text(const tensor *t)
     return whole;
 }
 
-/* ---- random numbers ---------------------------------------------------------------------------
- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 /* splitmix64, as published by Steele, Lea and Flood (2014) */
 static uint64_t next_random(uint64_t *state)
@@ -142,8 +140,7 @@ static void fill_with(tensor *t, const void *element)
         memcpy((char *)t->memory + i, element, step);
 }
 
-/* ---- DTYPE[dims] ------------------------------------------------------------------------------
- */
+/* ---- DTYPE[dims] ----------------------------------------------------------------------------- */
 
 typedef struct made {
     const elemtype *type;
@@ -227,8 +224,7 @@ static int make_full(cli *c, const char *name, const char *text, tensor *t)
     return CLI_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int read_file(cli *c, const char *name, const char *path, const elemtype *asked, tensor *t)
 {
@@ -254,8 +250,7 @@ static int read_file(cli *c, const char *name, const char *path, const elemtype 
     return CLI_OK;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *prefix;

@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- finding the kernel in a text -------------------------------------------------------------
- */
+/* ---- finding the kernel in a text ------------------------------------------------------------ */
 
 typedef struct load_job {
     tw_kernel *k;

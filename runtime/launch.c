@@ -6,8 +6,7 @@
 #include "runtime/lower.h"
 #include <string.h>
 
-/* ---- workspaces: one block a launch, kept by the device between launches ----------------------
- */
+/* ---- workspaces: one block a launch, kept by the device between launches --------------------- */
 
 typedef struct workspace {
     size_t size; /* of the bytes behind this header */

@@ -68,8 +68,7 @@ static bool too_large(const tw_device *dev, int64_t bytes, char *why, size_t siz
     return true;
 }
 
-/* ---- GPUs -------------------------------------------------------------------------------------
- */
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 typedef struct needs_job {
     lowering *l;

@@ -167,8 +167,7 @@ static draft operand(const walk *w, ir_val v)
     return d;
 }
 
-/* ---- arithmetic and shapes --------------------------------------------------------------------
- */
+/* ---- arithmetic and shapes ------------------------------------------------------------------- */
 
 static draft arithmetic(const walk *w, const ir_op *op)
 {

@@ -48,8 +48,7 @@ static double now(clockid_t id)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- attention problems -----------------------------------------------------------------------
- */
+/* ---- attention problems ---------------------------------------------------------------------- */
 
 typedef struct attention {
     const char *what;
@@ -151,8 +150,7 @@ static attention_problem reference_of(const attention *a)
     };
 }
 
-/* ---- a session --------------------------------------------------------------------------------
- */
+/* ---- a session ------------------------------------------------------------------------------- */
 
 typedef struct session {
     tw_context *cx;
@@ -179,8 +177,7 @@ static void close_session(session *s)
     tw_context_destroy(s->cx);
 }
 
-/* ---- stages -----------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static int stages(const char *file)
 {
@@ -204,8 +201,7 @@ static int stages(const char *file)
     return 0;
 }
 
-/* ---- correct ----------------------------------------------------------------------------------
- */
+/* ---- correct --------------------------------------------------------------------------------- */
 
 /* The largest difference; infinite where one is not finite and the other something else. */
 static double worst(const float *got, const double *want, int64_t count)
@@ -302,8 +298,7 @@ static int correct(const char *file, const char *folder)
     return pass ? 0 : 1;
 }
 
-/* ---- loop -------------------------------------------------------------------------------------
- */
+/* ---- loop ------------------------------------------------------------------------------------ */
 
 static void attend_row(const attention *a, const float *restrict q, const float *restrict k,
                        const float *restrict v, float *restrict p, float *restrict o)
@@ -363,8 +358,7 @@ static int loop(void)
     return 0;
 }
 
-/* ---- launch -----------------------------------------------------------------------------------
- */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const void *data, size_t size, uint64_t hash)
 {

@@ -15,8 +15,7 @@ enum { V2 = CPU_SET_V2, V3 = CPU_SET_V3, V4 = CPU_SET_V4, BF16 = CPU_SET_BF16 };
 enum { TILES = CPU_SET_TILES, ALL = V2 | V3 | V4 | BF16 | TILES };
 enum { EAX, EBX, ECX, EDX };
 
-/* ---- a made-up processor -----------------------------------------------------------------------
- */
+/* ---- a made-up processor --------------------------------------------------------------------- */
 
 static struct processor {
     uint32_t last, last_extended; /* leaves; 0: has none of the range */
@@ -74,8 +73,7 @@ static unsigned sets_of(const struct processor *p)
     return sets;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -35,8 +35,7 @@ static void teardown(void)
     tw_context_destroy(cx);
 }
 
-/* ---- attention, from a file to a result --------------------------------------------------------
- */
+/* ---- attention, from a file to a result ------------------------------------------------------ */
 
 enum { HEADS = 2, ROWS = 5, COLUMNS = 7, D = 16 };
 
@@ -162,8 +161,7 @@ START_TEST(contexts_do_not_mix)
 }
 END_TEST
 
-/* ---- kernels ----------------------------------------------------------------------------------
- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 START_TEST(parameters)
 {
@@ -277,8 +275,7 @@ START_TEST(warnings_of_a_load)
 }
 END_TEST
 
-/* ---- stages ------------------------------------------------------------------------------------
- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static char *emit(tw_kernel *k, const char *stage, const char *set)
 {
@@ -382,8 +379,7 @@ START_TEST(settings_are_checked)
 }
 END_TEST
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 START_TEST(devices)
 {
@@ -432,8 +428,7 @@ START_TEST(a_used_device_keeps_its_target)
 }
 END_TEST
 
-/* ---- configuration -----------------------------------------------------------------------------
- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 START_TEST(configuration_from_the_environment)
 {
@@ -505,8 +500,7 @@ START_TEST(contexts_check_their_configuration)
 }
 END_TEST
 
-/* ---- code in the store -------------------------------------------------------------------------
- */
+/* ---- code in the store ----------------------------------------------------------------------- */
 
 static tw_answer stored_answer(const char *path, const char *config)
 {

@@ -272,8 +272,7 @@ START_TEST(queries_and_launches_agree)
 }
 END_TEST
 
-/* ---- the tuner, from the runtime's side --------------------------------------------------------
- */
+/* ---- the tuner, from the runtime's side ------------------------------------------------------ */
 
 static int tunings;
 static tw_status tuning_status;

@@ -137,8 +137,7 @@ static void read_carried(scratch *c, ir_val v, cpu_block *at, int32_t t)
     cpu_each_leaf(c->p, &item, read_leaf, &r);
 }
 
-/* ---- control ops: who hands what to whom ------------------------------------------------------
- */
+/* ---- control ops: who hands what to whom ----------------------------------------------------- */
 
 typedef struct handing {
     ir_val from, to;
