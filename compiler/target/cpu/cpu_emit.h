@@ -7,7 +7,8 @@
  *   cpu_dot.c     the register block of a dot; cpu_pairs.c, cpu_tiles.c: of bf16, whose operands
  *                 cpu_turn.c turns
  *   cpu_eval.c    elements of virtual tiles; buffers
- *   cpu_access.c  elements of tensors; cpu_atomic.c: read and written at once
+ *   cpu_slice.c   where the elements of tensors are; cpu_access.c: read and written;
+ *                 cpu_atomic.c: both at once
  *   cpu_ops.c     elementwise ops; cpu_math.c: exp2 and its like; cpu_half.c: floats of 16 bits
  *
  * Code of a nest is emitted at the outermost loop where its operands are known: every index and
@@ -200,19 +201,7 @@ void cpu_memo_close(cpu_emit *e, int depth); /* forgets what was computed at dep
 void cpu_memo_clear(cpu_emit *e);
 int cpu_at_depth(const cpu_at *at, int rank);
 
-/* ---- cpu_access.c ---- */
-cpu_got cpu_load_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at);
-/* Two vectors of elements of 16 bits as they lie along at->lane, which is contiguous: the first
- * width of them; the others, and those outside of the tensor, are 0. */
-LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width);
-/* n of them, all inside of the tensor. */
-LLVMValueRef cpu_load_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int n);
-/* Does all of the slice, no dimension of which is gathered, lie in the tensor? NULL: proved. */
-LLVMValueRef cpu_slice_inside(cpu_emit *e, const ir_op *op);
-void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got);
-/* The rows of the nest's block at once: got[r] belongs at `at` with r added along dimension inner,
- * which lies contiguous in the tensor. */
-void cpu_store_block(cpu_emit *e, const ir_op *op, const cpu_at *at, const cpu_got *got, int inner);
+/* ---- cpu_slice.c; the rest of it is in cpu_slice.h ---- */
 /* base + sum of index * stride, in elements of type elem; the constant part is added at depth. */
 typedef struct cpu_term {
     cpu_index i;
@@ -220,6 +209,20 @@ typedef struct cpu_term {
 } cpu_term;
 LLVMValueRef cpu_address(cpu_emit *e, LLVMTypeRef elem, LLVMValueRef base, const cpu_term *t, int n,
                          int depth);
+/* Does all of the slice, no dimension of which is gathered, lie in the tensor? NULL: proved. */
+LLVMValueRef cpu_slice_inside(cpu_emit *e, const ir_op *op);
+
+/* ---- cpu_access.c ---- */
+cpu_got cpu_load_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at);
+/* Two vectors of elements of 16 bits as they lie along at->lane, which is contiguous: the first
+ * width of them; the others, and those outside of the tensor, are 0. */
+LLVMValueRef cpu_load_row(cpu_emit *e, const ir_op *op, const cpu_at *at, int width);
+/* n of them, all inside of the tensor. */
+LLVMValueRef cpu_load_inside(cpu_emit *e, const ir_op *op, const cpu_at *at, int n);
+void cpu_store_tensor(cpu_emit *e, const ir_op *op, const cpu_at *at, cpu_got got);
+/* The rows of the nest's block at once: got[r] belongs at `at` with r added along dimension inner,
+ * which lies contiguous in the tensor. */
+void cpu_store_block(cpu_emit *e, const ir_op *op, const cpu_at *at, const cpu_got *got, int inner);
 void cpu_prepare_direct(cpu_emit *e, const cpu_step *s);
 LLVMValueRef cpu_load_element(cpu_emit *e, const ir_op *op); /* outside of the tensor: 0 */
 void cpu_store_element(cpu_emit *e, const ir_op *op);
