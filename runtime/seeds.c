@@ -82,10 +82,8 @@ static void warn(tw_context *cx, const char *path, const char *what)
 tw_status seeds_open(tw_context *cx, const char *path, seed_list **out)
 {
     reading r = {0};
-    char what[40];
-
     const char *why = NULL;
-    char *text = NULL;
+    char *text = NULL, what[40];
     size_t length = 0;
 
     *out = NULL;
