@@ -44,16 +44,14 @@ static int64_t block_bytes(const ir_fn *fn, const ir_block *b)
 
     for (uint32_t i = 0; i < b->nargs; i++)
         carried += b->owner ? tile_bytes(fn, b->arg + i) : 0;
-    for
-        IR_EACH_OP(op, b)
-        {
-            int64_t n = op->nregions ? 0 : op_bytes(fn, op);
-            for (uint32_t i = 0; i < op->nregions; i++) {
-                int64_t inner = block_bytes(fn, op->regions[i]);
-                n = inner > n ? inner : n;
-            }
-            most = n > most ? n : most;
+    for IR_EACH_OP(op, b) {
+        int64_t n = op->nregions ? 0 : op_bytes(fn, op);
+        for (uint32_t i = 0; i < op->nregions; i++) {
+            int64_t inner = block_bytes(fn, op->regions[i]);
+            n = inner > n ? inner : n;
         }
+        most = n > most ? n : most;
+    }
     return carried + most;
 }
 
@@ -82,8 +80,11 @@ static tw_status needs_guarded(void *arg)
 {
     needs_job *j = arg;
     const gpu_limits *gpu = &j->dev->gpu.limits;
-    const target_input in = {j->l->module, j->cfg->value, j->cfg->n, &j->l->diags,
-                             gpu->capability ? gpu : NULL, NULL};
+    const target_input in = {.module = j->l->module,
+                             .config = j->cfg->value,
+                             .nconfig = j->cfg->n,
+                             .diags = &j->l->diags,
+                             .gpu = gpu->capability ? gpu : NULL};
 
     set_facts(j->l->module, &j->l->k->source->sig, j->p->facts);
     TRY(pipeline_run(j->l->module, &j->l->diags, NULL));

@@ -65,17 +65,15 @@ static void place_constants(preparation *s, uint32_t nops)
     launch_program *p = s->p;
 
     p->constant = ARENA_ARRAY(s->a, ir_scalar, nops);
-    for
-        IR_EACH_OP(op, s->fn->body)
-        {
-            if (!is_constant(op))
-                continue;
-            ir_scalar v = {.i = op->attr[0].i};
-            if (op->code == OP_CONST_FLOAT)
-                v.f = op->attr[0].f;
-            p->constant[p->nconstants++] = eval_round(ir_type_of(s->fn, op->res).dtype, v);
-            s->slot[op->res] = take_slot(s);
-        }
+    for IR_EACH_OP(op, s->fn->body) {
+        if (!is_constant(op))
+            continue;
+        ir_scalar v = {.i = op->attr[0].i};
+        if (op->code == OP_CONST_FLOAT)
+            v.f = op->attr[0].f;
+        p->constant[p->nconstants++] = eval_round(ir_type_of(s->fn, op->res).dtype, v);
+        s->slot[op->res] = take_slot(s);
+    }
 }
 
 static uint8_t spare_bits(enum dtype from, enum dtype to)
@@ -128,20 +126,17 @@ launch_program *launch_prepare(arena *a, const ir_fn *launch)
     preparation s = {.a = a, .fn = launch, .p = ARENA_NEW(a, launch_program)};
     uint32_t nops = 0;
 
-    for
-        IR_EACH_OP(op, launch->body)
-    nops++;
+    for IR_EACH_OP(op, launch->body)
+        nops++;
     s.slot = ARENA_ARRAY(a, uint16_t, launch->values.n);
     s.p->op = ARENA_ARRAY(a, launch_op, nops);
     s.p->text = ARENA_ARRAY(a, const char *, nops);
     place_parameters(&s);
     place_constants(&s, nops);
-    for
-        IR_EACH_OP(op, launch->body)
-        {
-            if (!is_constant(op) && op->code != OP_RETURN)
-                add_op(&s, op);
-        }
+    for IR_EACH_OP(op, launch->body) {
+        if (!is_constant(op) && op->code != OP_RETURN)
+            add_op(&s, op);
+    }
     place_results(&s, launch->body->last);
     return s.p;
 }

@@ -136,13 +136,11 @@ static void flow_op(varying *v, const ir_op *op)
 
 static void flow_block(varying *v, const ir_block *blk)
 {
-    for
-        IR_EACH_OP(op, blk)
-        {
-            for (int i = 0; i < op->nregions; i++)
-                flow_block(v, op->regions[i]);
-            flow_op(v, op);
-        }
+    for IR_EACH_OP(op, blk) {
+        for (int i = 0; i < op->nregions; i++)
+            flow_block(v, op->regions[i]);
+        flow_op(v, op);
+    }
 }
 
 static bool warps_meet(const ir_op *op)
@@ -153,14 +151,12 @@ static bool warps_meet(const ir_op *op)
 
 static void find_in_block(varying *v, const ir_block *blk, bool under)
 {
-    for
-        IR_EACH_OP(op, blk)
-        {
-            if (under && warps_meet(op) && !v->found)
-                v->found = op;
-            for (int i = 0; i < op->nregions; i++)
-                find_in_block(v, op->regions[i], under || control_differs(v, op));
-        }
+    for IR_EACH_OP(op, blk) {
+        if (under && warps_meet(op) && !v->found)
+            v->found = op;
+        for (int i = 0; i < op->nregions; i++)
+            find_in_block(v, op->regions[i], under || control_differs(v, op));
+    }
 }
 
 const ir_op *sched_find_varying(const ir_fn *fn, arena *scratch)

@@ -127,19 +127,17 @@ static void merge_block(merging *m, ir_block *blk)
 {
     uint32_t open = m->open.n;
 
-    for
-        IR_EACH_OP_SAFE(op, nx, blk)
-        {
-            rename_args(&m->to, op);
-            ir_op *same = op->nres == 1 && op_is_pure(m->fn, op) ? find_or_add(m, op) : NULL;
-            if (same) {
-                rename_set(&m->to, op->res, same->res);
-                ir_unlink(op);
-                m->merged++;
-            }
-            for (int i = 0; i < op->nregions; i++)
-                merge_block(m, op->regions[i]);
+    for IR_EACH_OP_SAFE(op, nx, blk) {
+        rename_args(&m->to, op);
+        ir_op *same = op->nres == 1 && op_is_pure(m->fn, op) ? find_or_add(m, op) : NULL;
+        if (same) {
+            rename_set(&m->to, op->res, same->res);
+            ir_unlink(op);
+            m->merged++;
         }
+        for (int i = 0; i < op->nregions; i++)
+            merge_block(m, op->regions[i]);
+    }
     forget(m, open);
 }
 

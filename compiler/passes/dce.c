@@ -129,12 +129,10 @@ static void find_root(ir_op *op, void *arg)
 
 static void move_ops(ir_block *from, ir_op *before)
 {
-    for
-        IR_EACH_OP_SAFE(op, nx, from)
-        {
-            if (op != from->last)
-                ir_move_before(op, before);
-        }
+    for IR_EACH_OP_SAFE(op, nx, from) {
+        if (op != from->last)
+            ir_move_before(op, before);
+    }
 }
 
 static void copy_name(ir_fn *fn, ir_val from, ir_val to)
@@ -224,21 +222,19 @@ static void shrink(marking *m, ir_op *op)
 
 static void sweep(marking *m, ir_block *blk)
 {
-    for
-        IR_EACH_OP_SAFE(op, nx, blk)
-        {
-            if (op == blk->last)
-                break;
-            if (!op->mark) {
-                m->removed++;
-                ir_unlink(op);
-                continue;
-            }
-            for (int i = 0; i < op->nregions; i++)
-                sweep(m, op->regions[i]);
-            if (op->code == OP_FOR || op->code == OP_IF)
-                shrink(m, op);
+    for IR_EACH_OP_SAFE(op, nx, blk) {
+        if (op == blk->last)
+            break;
+        if (!op->mark) {
+            m->removed++;
+            ir_unlink(op);
+            continue;
         }
+        for (int i = 0; i < op->nregions; i++)
+            sweep(m, op->regions[i]);
+        if (op->code == OP_FOR || op->code == OP_IF)
+            shrink(m, op);
+    }
 }
 
 uint32_t dce_fn(ir_fn *fn, arena *scratch)

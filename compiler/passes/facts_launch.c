@@ -107,12 +107,10 @@ static void know_condition(facts *f, const ir_fn *launch, ir_val cond, int depth
 
 void facts_read_requires(facts *f, const ir_fn *launch)
 {
-    for
-        IR_EACH_OP(op, launch->body)
-        {
-            if (op->code == OP_ASSERT)
-                know_condition(f, launch, op->args[0], 0);
-        }
+    for IR_EACH_OP(op, launch->body) {
+        if (op->code == OP_ASSERT)
+            know_condition(f, launch, op->args[0], 0);
+    }
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */

@@ -116,34 +116,29 @@ static void hoist(hoisting *h, ir_op *op)
 
 static void hoist_from(hoisting *h, ir_block *body)
 {
-    for
-        IR_EACH_OP_SAFE(op, nx, body)
-        {
-            if (op->nres != 1 || !op_is_pure(h->fn, op) || !all_invariant(h, op))
-                continue;
-            if (h->cheap[op->res])
-                op->mark = MAY_GO;
-            else
-                hoist(h, op);
-        }
-    for
-        IR_EACH_OP(op, body)
-    op->mark = STAYS;
+    for IR_EACH_OP_SAFE(op, nx, body) {
+        if (op->nres != 1 || !op_is_pure(h->fn, op) || !all_invariant(h, op))
+            continue;
+        if (h->cheap[op->res])
+            op->mark = MAY_GO;
+        else
+            hoist(h, op);
+    }
+    for IR_EACH_OP(op, body)
+        op->mark = STAYS;
 }
 
 static void visit_block(hoisting *h, ir_block *blk)
 {
-    for
-        IR_EACH_OP(op, blk)
-        {
-            for (int i = 0; i < op->nregions; i++)
-                visit_block(h, op->regions[i]);
-            if (op->code != OP_FOR && op->code != OP_WHILE)
-                continue;
-            h->loop = op;
-            for (int i = 0; i < op->nregions; i++)
-                hoist_from(h, op->regions[i]);
-        }
+    for IR_EACH_OP(op, blk) {
+        for (int i = 0; i < op->nregions; i++)
+            visit_block(h, op->regions[i]);
+        if (op->code != OP_FOR && op->code != OP_WHILE)
+            continue;
+        h->loop = op;
+        for (int i = 0; i < op->nregions; i++)
+            hoist_from(h, op->regions[i]);
+    }
 }
 
 tw_status pass_licm(pass_cx *cx, ir_module *m)

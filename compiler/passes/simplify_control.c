@@ -8,12 +8,10 @@ static ir_op *take_region(simplifier *s, ir_op *op, ir_block *region)
 {
     ir_op *first = region->first == region->last ? op->next : region->first;
 
-    for
-        IR_EACH_OP_SAFE(inner, nx, region)
-        {
-            if (inner != region->last)
-                ir_move_before(inner, op);
-        }
+    for IR_EACH_OP_SAFE(inner, nx, region) {
+        if (inner != region->last)
+            ir_move_before(inner, op);
+    }
     for (uint32_t i = 0; i < op->nres; i++)
         rename_set(&s->to, op->res + i, region->last->args[i]);
     ir_unlink(op);

@@ -167,13 +167,11 @@ int count_if(const ir_fn *fn, const ir_block *blk, op_test test)
 {
     int n = 0;
 
-    for
-        IR_EACH_OP(op, blk)
-        {
-            n += test(fn, op);
-            for (int i = 0; i < op->nregions; i++)
-                n += count_if(fn, op->regions[i], test);
-        }
+    for IR_EACH_OP(op, blk) {
+        n += test(fn, op);
+        for (int i = 0; i < op->nregions; i++)
+            n += count_if(fn, op->regions[i], test);
+    }
     return n;
 }
 
@@ -181,26 +179,22 @@ int count_ops(const ir_block *blk, enum ir_opcode code)
 {
     int n = 0;
 
-    for
-        IR_EACH_OP(op, blk)
-        {
-            n += op->code == code;
-            for (int i = 0; i < op->nregions; i++)
-                n += count_ops(op->regions[i], code);
-        }
+    for IR_EACH_OP(op, blk) {
+        n += op->code == code;
+        for (int i = 0; i < op->nregions; i++)
+            n += count_ops(op->regions[i], code);
+    }
     return n;
 }
 
 const ir_op *dot_loop(const ir_fn *fn, int n)
 {
-    for
-        IR_EACH_OP(op, fn->body)
-        {
-            bool multiplies = op->code == OP_FOR &&
-                              count_ops(op->regions[0], OP_MMA) + count_ops(op->regions[0], OP_DOT);
-            if (multiplies && n-- == 0)
-                return op;
-        }
+    for IR_EACH_OP(op, fn->body) {
+        bool multiplies = op->code == OP_FOR &&
+                          count_ops(op->regions[0], OP_MMA) + count_ops(op->regions[0], OP_DOT);
+        if (multiplies && n-- == 0)
+            return op;
+    }
     ck_abort_msg("there is no such loop");
     return NULL;
 }
