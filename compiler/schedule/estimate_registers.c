@@ -164,9 +164,9 @@ tw_status pass_estimate_registers(pass_cx *cx, ir_module *m)
     s->result.registers = (int)e.most + OTHER;
     if (e.most <= REFUSED)
         return TW_OK;
-    return error_set(TW_E_LIMIT,
-                     "the schedule needs about %lld registers a thread, a thread has %d: take "
-                     "smaller tiles or more warps (num_warps is %d)",
-                     (long long)e.most + OTHER, (int)s->gpu->registers_per_thread,
-                     s->params.num_warps);
+    return error_diag(TW_E_LIMIT, DIAG_LIMIT, "take smaller tiles or more warps",
+                      "the schedule needs about %lld registers a thread, a thread has %d "
+                      "(num_warps is %d)",
+                      (long long)e.most + OTHER, (int)s->gpu->registers_per_thread,
+                      s->params.num_warps);
 }

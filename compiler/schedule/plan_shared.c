@@ -176,10 +176,10 @@ static tw_status check_limit(const schedule *s, int64_t bytes)
 {
     if (bytes <= s->gpu->shared_per_block)
         return TW_OK;
-    return error_set(
-        TW_E_LIMIT,
+    return error_diag(
+        TW_E_LIMIT, DIAG_LIMIT, "take smaller tiles or fewer stages",
         "the schedule needs %lld bytes of shared memory, a block on a GPU of capability "
-        "%d.%d has %d: take smaller tiles or fewer stages (num_stages is %d)",
+        "%d.%d has %d (num_stages is %d)",
         (long long)bytes, s->gpu->capability / 10, s->gpu->capability % 10,
         (int)s->gpu->shared_per_block, s->params.num_stages);
 }

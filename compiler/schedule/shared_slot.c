@@ -9,10 +9,9 @@ static void check_size(const ir_fn *fn, ir_type buffer)
 
     if (bytes <= SHARED_MAX_BYTES)
         return;
-    (void)error_set(TW_E_LIMIT,
-                    "the schedule needs at least %lld bytes of shared memory, more than any GPU "
-                    "has: take smaller tiles or fewer stages",
-                    (long long)bytes);
+    (void)error_diag(TW_E_LIMIT, DIAG_LIMIT, "take smaller tiles or fewer stages",
+                     "the schedule needs at least %lld bytes of shared memory, more than any GPU has",
+                     (long long)bytes);
     guard_throw(TW_E_LIMIT);
 }
 

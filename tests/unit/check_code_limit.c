@@ -121,6 +121,9 @@ START_TEST(gpus)
                   on_gpus[_i].text.name, tw_last_error()->text);
     ck_assert_msg(strstr(tw_last_error()->text, on_gpus[_i].why) != NULL, "%s: %s",
                   on_gpus[_i].text.name, tw_last_error()->text);
+    ck_assert_uint_eq(tw_last_error()->diagnostic_count, 1);
+    ck_assert_str_eq(tw_last_error()->diagnostics[0].id, "limit");
+    ck_assert_ptr_nonnull(tw_last_error()->diagnostics[0].hint);
     tw_kernel_destroy(k);
     tw_context_destroy(cx);
     free(source);

@@ -555,10 +555,8 @@ static void count_code(nv_emit *e)
     count_new(e);
     if (e->size <= NV_MAX_CODE)
         return;
-    error_set(TW_E_LIMIT,
-              "the kernel makes more than %d instructions for a GPU: split it, or use loops and "
-              "smaller tiles",
-              NV_MAX_CODE);
+    (void)error_diag(TW_E_LIMIT, DIAG_LIMIT, "split it, or use loops and smaller tiles",
+                     "the kernel makes more than %d instructions for a GPU", NV_MAX_CODE);
     guard_throw(TW_E_LIMIT);
 }
 
