@@ -9,8 +9,8 @@
  * known from the copies, the rest is integer arithmetic at the start of each program. More than
  * 2^31 - 1 programs keep their order.
  *
- * worth, on one H200, causal: 1.10 x at D = 128, N = 4096 (reference/sm80, section 3; sections of
- * 32 MiB of 50 MiB of L2; of 48 MiB 1 % better, of 16 MiB worse). Not causal: 0.96-0.99.
+ * worth, on one H200, in a prototype written by hand, causal: 1.10 x at D = 128, N = 4096 (sections
+ * of 32 MiB of 50 MiB of L2; of 48 MiB 1 % better, of 16 MiB worse). Not causal: 0.96-0.99.
  */
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
