@@ -187,7 +187,7 @@ LLVMValueRef nv_dim(nv_emit *e, int dim)
     return e->dim[dim];
 }
 
-/* ---- entry blocks ------------------------------------------------------------------------------ */
+/* ---- entry blocks ---------------------------------------------------------------------------- */
 
 LLVMBasicBlockRef nv_entry_begin(nv_emit *e)
 {
