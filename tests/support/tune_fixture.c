@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 fake_device fake;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of last and now */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of last, now and broken */
 
 static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
                              int32_t *failed)
@@ -22,9 +22,10 @@ static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s,
     pthread_mutex_lock(&lock);
     fake.last = programs;
     fake.now += fake.cost(programs);
-    pthread_mutex_unlock(&lock);
     fake.broken = fake.broken || programs == fake.breaks_at;
-    if (fake.broken)
+    bool broken = fake.broken;
+    pthread_mutex_unlock(&lock);
+    if (broken)
         return error_set(TW_E_DEVICE, "the fake is broken");
     if (programs == fake.fails_at)
         return error_set(TW_E_DEVICE, "this launch fails");
@@ -71,7 +72,10 @@ static tw_status fake_sync(tw_device *dev, tw_stream *stream)
 static bool fake_lost(const tw_device *dev)
 {
     (void)dev;
-    return fake.broken;
+    pthread_mutex_lock(&lock);
+    bool broken = fake.broken;
+    pthread_mutex_unlock(&lock);
+    return broken;
 }
 
 static tw_status fake_finish(tw_device *dev, artifact *art, arena *mem)
