@@ -15,17 +15,17 @@ Needs NumPy; finds the library as the Python package does.
 import argparse
 import json
 import os
-import platform
 import random
 import statistics
-import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "python"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 import numpy as np  # noqa: E402
 import tilewright  # noqa: E402
+from attention_cpu import machine  # noqa: E402
 
 
 def variants(h, n, rng):
@@ -157,14 +157,6 @@ def draw(results):
             out.append(text(x + bar / 2, top + height + 15, f"window of {r['window']}"))
             out.append(text(x + bar / 2, top + height + 28, f"of {r['N']}, over its share", 9, colour="#777"))
     return "\n".join(out + ["</svg>"]) + "\n"
-
-
-def machine():
-    cpu = next((x.split(":")[1].strip() for x in open("/proc/cpuinfo") if "model name" in x), "?")
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
-                            capture_output=True).stdout.strip()
-    return {"cpu": cpu, "processors": os.cpu_count(), "kernel": platform.release(),
-            "commit": commit, "date": time.strftime("%Y-%m-%d")}
 
 
 def main():

@@ -20,12 +20,12 @@ static int name_files(cli *c, scratch *s)
     const char *dir = getenv("TMPDIR");
 
     snprintf(s->ptx, sizeof s->ptx, "%s/tilewright-XXXXXX", dir && *dir ? dir : "/tmp");
-    int fd = mkstemp(s->ptx);
-    if (fd < 0)
-        return cli_fail(c, TW_E_IO, "%s cannot be made: %s", s->ptx, strerror(errno));
-    close(fd);
+    int fd = mkstemp(s->ptx), why = errno;
     snprintf(s->cubin, sizeof s->cubin, "%.240s.cubin", s->ptx);
     snprintf(s->log, sizeof s->log, "%.240s.log", s->ptx);
+    if (fd < 0)
+        return cli_fail(c, TW_E_IO, "%s cannot be made: %s", s->ptx, strerror(why));
+    close(fd);
     return CLI_OK;
 }
 
@@ -45,6 +45,23 @@ static int write_ptx(cli *c, const scratch *s, const char *data, size_t size)
 
     ok = f && fclose(f) == 0 && ok;
     return ok ? CLI_OK : cli_fail(c, TW_E_IO, "%s cannot be written: %s", s->ptx, strerror(errno));
+}
+
+/* Files for this PTX, which is in the first, and what it is for. remove_files follows in any
+ * case. */
+static int prepare(cli *c, scratch *s, const char *ptx, size_t size, char *arch, size_t arch_size)
+{
+    int code = name_files(c, s);
+
+    architecture(ptx, arch, arch_size);
+    return code ? code : write_ptx(c, s, ptx, size);
+}
+
+static void remove_files(const scratch *s)
+{
+    unlink(s->ptx);
+    unlink(s->cubin);
+    unlink(s->log);
 }
 
 /* The exit code of ptxas, or -1: there is none. What it says goes into the log if that is asked
@@ -104,19 +121,14 @@ int ptxas_assemble(cli *c, const char *ptx, size_t size, char **cubin, size_t *c
 {
     scratch s;
     char arch[32];
-    int code = name_files(c, &s);
+    int code = prepare(c, &s, ptx, size, arch, sizeof arch);
 
     *cubin = NULL;
-    if (code)
-        return code;
-    architecture(ptx, arch, sizeof arch);
-    code = write_ptx(c, &s, ptx, size);
     if (!code)
         code = made(c, arch, run_ptxas(&s, arch, false));
     if (!code)
         code = read_cubin(c, &s, cubin, cubin_size);
-    unlink(s.ptx);
-    unlink(s.cubin);
+    remove_files(&s);
     return code;
 }
 
@@ -151,20 +163,14 @@ int ptxas_count(cli *c, const char *ptx, size_t size, ptxas_report *out)
 {
     scratch s;
     char arch[32];
-    int code = name_files(c, &s);
+    int code = prepare(c, &s, ptx, size, arch, sizeof arch);
 
     *out = (ptxas_report){0};
-    if (code)
-        return code;
-    architecture(ptx, arch, sizeof arch);
-    code = write_ptx(c, &s, ptx, size);
     int exit_code = code ? -1 : run_ptxas(&s, arch, true);
     if (exit_code > 0)
         code = made(c, arch, exit_code);
     if (exit_code == 0)
         read_log(&s, out);
-    unlink(s.ptx);
-    unlink(s.cubin);
-    unlink(s.log);
+    remove_files(&s);
     return code;
 }

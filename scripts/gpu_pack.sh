@@ -3,7 +3,8 @@
 #     scripts/gpu_pack.sh [FILE]       default build-portable/gpu.tar.xz, about 30 MB
 # There, unpacked, nothing is needed but the GPU's driver (and PyTorch for bench/*.py):
 #     tests/gpu/prove.sh
-#     TILEWRIGHT_LIBRARY=$PWD/build-portable/lib/libtilewright.so python3 bench/attention_gpu.py
+#     TILEWRIGHT_LIBRARY=$PWD/build-portable/lib/libtilewright.so TILEWRIGHT_COMMIT=$(cat COMMIT) \
+#         python3 bench/attention_gpu.py
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 file=$(realpath -m "${1:-build-portable/gpu.tar.xz}")
