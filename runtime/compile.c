@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Raised when the meaning of what goes into a key changes. */
-#define ARTIFACT_SCHEMA "tilewright-artifact-1"
+#define ARTIFACT_SCHEMA "tilewright-artifact-2"
 
 extern const char runtime_code_hash[]; /* generated: cmake/code_hash.cmake */
 

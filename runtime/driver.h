@@ -67,8 +67,9 @@ struct driver {
     tw_status (*load)(tw_device *dev, const artifact *art, void **loaded);
     void (*unload)(tw_device *dev, void *loaded);
     /* Before the steps of a launch: is dev of use? *failed: 1 + index of an assert of an earlier
-     * launch of loaded that nobody heard of; the launch then ends here. NULL: always usable. */
-    tw_status (*ready)(tw_device *dev, void *loaded, int32_t *failed);
+     * launch of loaded that nobody heard of, whose values calls are told; the launch then ends
+     * here. NULL: always usable. */
+    tw_status (*ready)(tw_device *dev, void *loaded, const program_calls *calls, int32_t *failed);
     /* Does nothing run on dev any more, for the rest of the process? NULL: that does not happen. */
     bool (*lost)(const tw_device *dev);
     /* Runs or queues one step. *failed: set to 1 + index of an assert that failed (then TW_OK is
@@ -81,7 +82,7 @@ struct driver {
     tw_status (*capturing)(tw_device *dev, tw_stream *stream, bool *out);
     /* Where code that cannot return a failed assert notes it: what SLOT_ASSERT points to. NULL: its
      * entries return it. */
-    uint64_t *(*assert_word)(tw_device *dev, void *loaded);
+    assert_record *(*assert_record)(tw_device *dev, void *loaded);
 
     /* Memory of a launch, from before its first step until after its last. NULL: the runtime keeps
      * blocks of its own, which fits devices whose launches are complete when they return. */

@@ -201,7 +201,7 @@ static uint64_t slot_value(const launch_state *l, recipe_slot s)
         return (uintptr_t)(l->scratch.bytes + l->part[l->exe->art->nworkspaces] +
                            s.index * sizeof(uint64_t));
     case SLOT_ASSERT:
-        return (uintptr_t)l->exe->device->drv->assert_word(l->exe->device, l->exe->loaded);
+        return (uintptr_t)l->exe->device->drv->assert_record(l->exe->device, l->exe->loaded);
     case SLOT_CALLS:
         return (uintptr_t)&l->calls.calls;
     case SLOT_FIRST:
@@ -270,7 +270,7 @@ static tw_status make_ready(const launch_state *l)
 
     if (!exe->device->drv->ready)
         return TW_OK;
-    TRY(exe->device->drv->ready(exe->device, exe->loaded, &failed));
+    TRY(exe->device->drv->ready(exe->device, exe->loaded, &l->calls.calls, &failed));
     return assert_status(l, failed);
 }
 

@@ -22,7 +22,7 @@ static bool slot_fits(const executable *exe, recipe_slot s)
     case SLOT_COUNTER:
         return s.index < exe->art->ncounters;
     case SLOT_ASSERT:
-        return exe->device->drv->assert_word != NULL;
+        return exe->device->drv->assert_record != NULL;
     case SLOT_CALLS:
         return exe->device->drv->calls;
     case SLOT_FIRST:

@@ -14,8 +14,7 @@ enum slot_kind {
     SLOT_GRID,      /* extent of the kernel's grid along `index`, i64                      */
     SLOT_WORKSPACE, /* pointer to workspace `index`, shared by all programs of a launch    */
     SLOT_COUNTER,   /* pointer to counter `index` (64 bits), cleared before the step       */
-    SLOT_ASSERT,    /* GPU: pointer to a 64-bit word; a program stores 1 + the index of an
-                       assert that failed. Nobody clears it: it holds the last failure     */
+    SLOT_ASSERT,    /* GPU: pointer to an assert_record                                    */
     SLOT_CALLS,     /* CPU: pointer to a program_calls                                     */
     SLOT_FIRST      /* GPU: i64 number of the launch's first program: block x of the physical,
                        one-dimensional grid runs program first + x, fastest along grid 0   */
@@ -60,6 +59,17 @@ typedef struct program_calls {
                  const int32_t *values);
 } program_calls;
 
+/* Where code that cannot return a failed assert, a GPU's, notes it, in memory that the host reads
+ * meanwhile. A program that takes it (0 to 1 in `taken`, by one atomic operation of the device)
+ * writes what it has to say, and last `failed`, behind a fence. Others are silent, until the host
+ * has read it and clears `failed`, then `taken`: so it never holds parts of two failures. */
+typedef struct assert_record {
+    uint32_t failed, taken; /* failed: 1 + the assert's index */
+    int32_t program[3], value[ASSERT_MAX_VALUES]; /* of asserts whose text shows values */
+    int32_t told;                                 /* are these two there? */
+    int32_t unused[7];                            /* one record, one line of the cache */
+} assert_record;
+
 enum object_kind { OBJECT_ELF, OBJECT_TIR, OBJECT_PTX, OBJECT_CUBIN };
 typedef struct code_object {
     enum object_kind kind;
@@ -95,8 +105,6 @@ tw_status artifact_read(arena *a, const uint8_t *bytes, size_t size, artifact **
 const char *artifact_launch_text(arena *a, const ir_module *m);
 /* What is shown when this assert fails: its text and where it stands. Under guard_run. */
 const char *artifact_assert_text(arena *a, const ir_op *op);
-/* The same for code that cannot tell the values: "?" stands for each. */
-const char *artifact_assert_text_only(arena *a, const ir_op *op);
 /* Of a print whose elements lie in row-major order, in their own dtype. Under guard_run. */
 artifact_print artifact_print_of(arena *a, const ir_fn *fn, const ir_op *op);
 

@@ -56,20 +56,6 @@ const char *artifact_assert_text(arena *a, const ir_op *op)
     return arena_printf(a, "%s (%s:%d)", op->attr[0].s, src->name, source_line(src, op->where.lo));
 }
 
-const char *artifact_assert_text_only(arena *a, const ir_op *op)
-{
-    char *text = arena_strdup(a, artifact_assert_text(a, op)), *to = text;
-
-    for (const char *from = text; *from; to++) {
-        bool value =
-            from[0] == '{' && from[1] >= '0' && from[1] - '0' < op->nargs - 1 && from[2] == '}';
-        *to = value ? '?' : *from;
-        from += value ? 3 : 1;
-    }
-    *to = 0;
-    return text;
-}
-
 artifact_print artifact_print_of(arena *a, const ir_fn *fn, const ir_op *op)
 {
     ir_type t = ir_type_of(fn, op->args[0]);

@@ -6,7 +6,7 @@
 
 #define CUDA_KNOWN 256  /* ranges of memory that were asked about */
 #define CUDA_SCRATCH 16 /* blocks kept for launches               */
-#define CUDA_WORDS 512  /* assert words in one block of pinned memory */
+#define CUDA_RECORDS 64 /* assert_records in one block of pinned memory */
 
 /* Memory from [lo, hi) is within the device's reach. Written by one thread at a time (version is
  * odd meanwhile), read by any. */
@@ -30,17 +30,17 @@ typedef struct cuda_scratch {
 } cuda_scratch;
 
 /* Pinned memory that code writes failed asserts to, and that is read without asking the driver. */
-typedef struct cuda_words {
-    struct cuda_words *next;
-    volatile uint64_t *at; /* the host's address and the device's are one */
-    bool used[CUDA_WORDS];
-} cuda_words;
+typedef struct cuda_records {
+    struct cuda_records *next;
+    assert_record *at; /* the host's address and the device's are one */
+    bool used[CUDA_RECORDS];
+} cuda_records;
 
 typedef struct cuda_loaded { /* an artifact; only its place in the list changes once it is loaded */
     struct cuda_loaded *next, **link; /* in the device's list */
     const artifact *art;
     const char *name; /* lives as long as the device */
-    volatile uint64_t *word;
+    assert_record *record;
     CUmodule *module;  /* per object of the artifact; NULL: of no use to a step */
     CUfunction *entry; /* per step */
 } cuda_loaded;
@@ -61,7 +61,7 @@ typedef struct cuda_device {
     _Atomic(cuda_scratch *) scratch[CUDA_SCRATCH];
     pthread_mutex_t lock; /* of all that follows */
     cuda_block *blocks;
-    cuda_words *words;
+    cuda_records *records;
     cuda_loaded *loaded;
     cuda_name *names;
     CUdeviceptr flush; /* written to between timings */
@@ -116,24 +116,27 @@ tw_status cuda_link(cuda_device *d, const code_object *ptx, const char *name, vo
                     size_t *size, int32_t *registers, int32_t *spill_bytes);
 tw_status cuda_finish(tw_device *dev, artifact *art, arena *a);
 
-/* cuda_words.c: where code notes failed asserts */
+/* cuda_records.c: where code notes failed asserts */
 /* NULL: no memory. In d's context. */
-volatile uint64_t *cuda_word_take(cuda_device *d);
-void cuda_word_give(cuda_device *d, volatile uint64_t *word);
-/* 1 + the index of the assert that failed last, once; 0 if none did or word is NULL. */
-int32_t cuda_word_read(volatile uint64_t *word);
-void cuda_words_drop(cuda_device *d); /* at close */
+assert_record *cuda_record_take(cuda_device *d);
+void cuda_record_give(cuda_device *d, assert_record *r);
+/* 1 + the index of the assert that failed first since the last call, once, and its values to calls;
+ * 0 if none did or r is NULL. */
+int32_t cuda_record_read(assert_record *r, const program_calls *calls);
+void cuda_records_drop(cuda_device *d); /* at close */
 
 /* cuda_module.c */
 tw_status cuda_load(tw_device *dev, const artifact *art, void **loaded);
 void cuda_unload(tw_device *dev, void *loaded);
-tw_status cuda_ready(tw_device *dev, void *loaded, int32_t *failed);
-uint64_t *cuda_assert_word(tw_device *dev, void *loaded);
+tw_status cuda_ready(tw_device *dev, void *loaded, const program_calls *calls, int32_t *failed);
+assert_record *cuda_assert_record(tw_device *dev, void *loaded);
 
 /* cuda_launch.c */
 tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
                       int32_t *failed);
 tw_status cuda_sync(tw_device *dev, tw_stream *stream);
+/* What is said of an assert of l that failed, told once; false: none did. */
+bool cuda_failed_text(const cuda_device *d, const cuda_loaded *l, char *text, size_t size);
 tw_status cuda_capturing(tw_device *dev, tw_stream *stream, bool *out);
 
 #endif

@@ -1,5 +1,7 @@
 #include "compiler/base/check.h"
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/launch.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- captures -------------------------------------------------------------------------------- */
@@ -76,7 +78,8 @@ static tw_status queue_step(const queue *q, const driver_step *s)
 }
 
 /* With checked launches a fault is found by the launch that made it. */
-static tw_status wait_if_checked(tw_device *dev, void *loaded, tw_stream *stream, int32_t *failed)
+static tw_status wait_if_checked(tw_device *dev, void *loaded, const driver_step *s,
+                                 tw_stream *stream, int32_t *failed)
 {
     bool capturing = false;
 
@@ -87,7 +90,7 @@ static tw_status wait_if_checked(tw_device *dev, void *loaded, tw_stream *stream
         return TW_OK;
     cuda_device *d = cuda_of(dev);
     TRY(CUDA(d, cuStreamSynchronize, (CUstream)(void *)stream));
-    return cuda_ready(dev, loaded, failed);
+    return cuda_ready(dev, loaded, s->calls, failed);
 }
 
 tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_stream *stream,
@@ -103,32 +106,37 @@ tw_status cuda_launch(tw_device *dev, void *loaded, const driver_step *s, tw_str
     if (st == TW_OK)
         st = queue_step(&q, s);
     if (st == TW_OK)
-        st = wait_if_checked(dev, loaded, stream, failed);
+        st = wait_if_checked(dev, loaded, s, stream, failed);
     cuda_leave(d->cx, &scope);
     return st;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
+bool cuda_failed_text(const cuda_device *d, const cuda_loaded *l, char *text, size_t size)
+{
+    launch_calls calls;
+    char what[512];
+
+    launch_calls_begin(&calls, d->dev->cx, l->art, false);
+    int32_t failed = cuda_record_read(l->record, &calls.calls);
+    if (failed)
+        snprintf(text, size, "kernel '%s': assert failed: %s", l->name,
+                 launch_assert_text(&calls, failed, what, sizeof what));
+    return failed != 0;
+}
+
 /* One failed assert of any kernel; the next call reports the next. */
 static tw_status report_assert(cuda_device *d)
 {
-    const cuda_loaded *found = NULL;
-    int32_t failed = 0;
+    bool found = false;
+    char text[600];
 
     pthread_mutex_lock(&d->lock);
-    for (cuda_loaded *l = d->loaded; l && !failed; l = l->next) {
-        failed = cuda_word_read(l->word);
-        found = l;
-    }
-    tw_status st = TW_OK;
-    if (failed)
-        st =
-            error_set(TW_E_ASSERT, "kernel '%s': assert failed: %s", found->name,
-                      (uint32_t)failed <= found->art->nasserts ? found->art->assert_text[failed - 1]
-                                                               : "(unknown)");
+    for (cuda_loaded *l = d->loaded; l && !found; l = l->next)
+        found = cuda_failed_text(d, l, text, sizeof text);
     pthread_mutex_unlock(&d->lock);
-    return st;
+    return found ? error_set(TW_E_ASSERT, "%s", text) : TW_OK;
 }
 
 tw_status cuda_sync(tw_device *dev, tw_stream *stream)

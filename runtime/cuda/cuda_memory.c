@@ -395,5 +395,5 @@ void cuda_memory_drop(cuda_device *d)
         mem_free(b);
     }
     free_memory(d, d->flush);
-    cuda_words_drop(d);
+    cuda_records_drop(d);
 }

@@ -78,7 +78,7 @@ static void loaded_free(cuda_device *d, cuda_loaded *l)
     for (uint32_t i = 0; l->module && i < l->art->nobjects && there; i++)
         if (l->module[i])
             d->api->cuModuleUnload(l->module[i]);
-    cuda_word_give(d, l->word);
+    cuda_record_give(d, l->record);
     mem_free(l->module);
     mem_free(l->entry);
     mem_free(l);
@@ -139,8 +139,8 @@ static tw_status load_all(cuda_device *d, cuda_loaded *l)
         TRY(load_step(d, l, i));
     if (!notes_asserts(l->art))
         return TW_OK;
-    l->word = cuda_word_take(d);
-    return l->word ? TW_OK : error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts");
+    l->record = cuda_record_take(d);
+    return l->record ? TW_OK : error_set(TW_E_NOMEM, "no pinned memory for a kernel's asserts");
 }
 
 static void link_loaded(cuda_device *d, cuda_loaded *l)
@@ -179,6 +179,7 @@ void cuda_unload(tw_device *dev, void *loaded)
 {
     cuda_device *d = cuda_of(dev);
     cuda_loaded *l = loaded;
+    char text[600];
     cuda_scope s;
 
     pthread_mutex_lock(&d->lock);
@@ -191,31 +192,29 @@ void cuda_unload(tw_device *dev, void *loaded)
     tw_status st = there ? cuda_enter_cold(d->cx, &s) : TW_OK;
     if (there && st == TW_OK)
         d->api->cuCtxSynchronize();
-    if (cuda_word_read(l->word))
-        runtime_log(
-            d->dev->cx, TW_LOG_WARNING,
-            "kernel '%s': an assert failed, and nothing asked for it before the kernel went",
-            l->name);
+    if (cuda_failed_text(d, l, text, sizeof text))
+        runtime_log(d->dev->cx, TW_LOG_WARNING, "%s: nothing asked for it before the kernel went",
+                    text);
     loaded_free(d, l);
     if (there)
         cuda_leave(d->cx, &s);
 }
 
-tw_status cuda_ready(tw_device *dev, void *loaded, int32_t *failed)
+tw_status cuda_ready(tw_device *dev, void *loaded, const program_calls *calls, int32_t *failed)
 {
     cuda_device *d = cuda_of(dev);
     const cuda_loaded *l = loaded;
 
     if (!cuda_is_ready(d->cx))
         TRY(cuda_context_ready(d->cx));
-    *failed = cuda_word_read(l->word);
+    *failed = cuda_record_read(l->record, calls);
     return TW_OK;
 }
 
-uint64_t *cuda_assert_word(tw_device *dev, void *loaded)
+assert_record *cuda_assert_record(tw_device *dev, void *loaded)
 {
     const cuda_loaded *l = loaded;
 
     (void)dev;
-    return (uint64_t *)l->word;
+    return l->record;
 }

@@ -1,13 +1,12 @@
 /* What the CUDA driver of the runtime does on a real GPU, in under a minute: a table of what was
- * tried, what came out, and figures. Needs a GPU and its driver, nothing else: the kernels are PTX
- * written by hand. Exit code 0: all is as it should be.
+ * tried, what came out, and figures. Needs a GPU and its driver, nothing else: the kernels but
+ * one are PTX written by hand. Exit code 0: all is as it should be.
  *
  *   cuda_proof [device]      "cuda" if none is given */
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
 #include "runtime/clock.h"
-#include "runtime/cuda/cuda_device.h"
-#include "tests/support/proof_kernels.h"
+#include "tests/gpu/cuda_proof.h"
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -19,18 +18,19 @@
 
 extern char **environ;
 
-enum { N = 1 << 20, THREADS = 8, LAUNCHES = 400, ROUNDS = 25 };
+enum { THREADS = 8, LAUNCHES = 400, ROUNDS = 25 };
 
+tw_device *dev;
+const char *spec = "cuda";
+void *x;
+static void *y;
 static tw_context *cx;
-static tw_device *dev;
-static const char *spec = "cuda";
 static int failures;
 static char log_text[4096];
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void row(const char *what, bool ok, const char *format,
-                                                      ...)
+void row(const char *what, bool ok, const char *format, ...)
 {
     char text[400];
     va_list ap;
@@ -44,14 +44,14 @@ __attribute__((format(printf, 3, 4))) static void row(const char *what, bool ok,
     failures += !ok;
 }
 
-static const char *said(void)
+const char *said(void)
 {
     const tw_error *e = tw_last_error();
 
     return e->diagnostic_count ? e->diagnostics[0].text : e->text;
 }
 
-static void must(tw_status st, const char *what)
+void must(tw_status st, const char *what)
 {
     if (st == TW_OK)
         return;
@@ -67,7 +67,7 @@ static void keep_log(void *user, tw_log_level level, const char *text)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static tw_kernel *kernel(const proof_code *c)
+tw_kernel *kernel(const proof_code *c)
 {
     tw_kernel *k;
 
@@ -77,7 +77,6 @@ static tw_kernel *kernel(const proof_code *c)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static void *x, *y;
 static float host[N];
 static int64_t shape[] = {N};
 
@@ -102,7 +101,7 @@ static tw_status launch_with(tw_kernel *k, DLTensor tx, DLTensor ty, CUstream st
     return tw_launch(k, dev, (tw_stream *)(void *)stream, args, 2);
 }
 
-static tw_status launch(tw_kernel *k, CUstream stream)
+tw_status launch(tw_kernel *k, CUstream stream)
 {
     return launch_with(k, tensor_at(x), tensor_at(y), stream);
 }
@@ -333,27 +332,6 @@ static void prove_large_grid(void)
     must(tw_stream_sync(dev, NULL), "sync");
     row("2147549184 programs", first_of(y) == 1.0f, "the last one ran; %.2f s",
         clock_seconds() - start);
-    tw_kernel_destroy(k);
-}
-
-static void prove_asserts(void)
-{
-    tw_kernel *k = kernel(&proof_assert);
-    const float bad = -1.0f, good = 1.0f;
-
-    must(tw_memory_copy(dev, x, &bad, sizeof bad, TW_COPY_TO_DEVICE, NULL), "copy");
-    tw_status queued = launch(k, NULL), waited = tw_stream_sync(dev, NULL);
-    char text[120];
-    snprintf(text, sizeof text, "%s", said());
-    must(launch(k, NULL), "assert");
-    usleep(100000);
-    tw_status next = launch(k, NULL);
-    must(tw_memory_copy(dev, x, &good, sizeof good, TW_COPY_TO_DEVICE, NULL), "copy");
-    tw_status after = launch(k, NULL), last = tw_stream_sync(dev, NULL);
-    row("asserts",
-        queued == TW_OK && waited == TW_E_ASSERT && next == TW_E_ASSERT && after == TW_OK &&
-            last == TW_OK,
-        "by a wait: %s; by the next launch: %s", text, tw_status_name(next));
     tw_kernel_destroy(k);
 }
 
@@ -637,6 +615,7 @@ static void prove_all(void)
     prove_shared();
     prove_large_grid();
     prove_asserts();
+    prove_checked_kernel();
     prove_captures();
     prove_memory(add);
     prove_second_gpu(add);

@@ -88,7 +88,7 @@ static tw_status rig_compile(const target *t, const target_input *in, arena *a, 
 {
     artifact *art = ARENA_NEW(a, artifact);
     const char *ptx = rig_ptx ? rig_ptx : right_ptx;
-    static const char *asserts[] = {"x is not negative (line 7)"};
+    static const char *asserts[] = {"x is not negative (line 7)", "index {0} of {1}, {2} (line 9)"};
 
     (void)t;
     atomic_fetch_add(&rig_compiles, 1);
@@ -110,7 +110,7 @@ static tw_status rig_compile(const target *t, const target_input *in, arena *a, 
     art->workspace = ARENA_ARRAY(a, recipe_workspace, rig_nworkspaces);
     for (uint32_t i = 0; i < rig_nworkspaces; i++)
         art->workspace[i] = (recipe_workspace){.base = 1000};
-    art->nasserts = 1;
+    art->nasserts = 2;
     art->assert_text = asserts;
     art->launch_text = artifact_launch_text(a, in->module);
     *out = art;
@@ -203,6 +203,23 @@ void rig_reopen(const char *spec)
     rig_kernel = rt_add_kernel();
     rig_tensors();
     rig_tx.device.device_id = rig_ty.device.device_id = spec[5] - '0';
+}
+
+/* ---- asserts --------------------------------------------------------------------------------- */
+
+void rig_fails(uint64_t record, uint32_t index, const int32_t program[3], const int32_t *value)
+{
+    assert_record *r = (assert_record *)(uintptr_t)record;
+    uint32_t none = 0;
+
+    if (!__atomic_compare_exchange_n(&r->taken, &none, 1, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return;
+    r->told = value != NULL;
+    memcpy(r->program, program, sizeof r->program);
+    if (value)
+        memcpy(r->value, value, sizeof r->value);
+    __atomic_store_n(&r->failed, 1 + index, __ATOMIC_RELEASE);
 }
 
 /* ---- workspaces ------------------------------------------------------------------------------ */

@@ -45,6 +45,10 @@ DLTensor rig_tensor(void *p);
 tw_status rig_launch(void);
 tw_status rig_launch_on(CUstream s);
 
+/* What a block does whose assert fails: values told only if there are any. The asserts of `add`
+ * are "x is not negative (line 7)" and "index {0} of {1}, {2} (line 9)". */
+void rig_fails(uint64_t record, uint32_t index, const int32_t program[3], const int32_t *value);
+
 /* From now on `add` gets a workspace and a counter, and writes to them; rig_seen: where they were
  * at the last launch, and what was in the counter. */
 void rig_with_workspace(void);

@@ -1,5 +1,7 @@
 #include "tests/support/proof_kernels.h"
 #include "compiler/base/check.h"
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,12 +27,22 @@ static const char ptx_count[] =
              "setp.ne.u64 %p2, %d6, %d8;\n@%p2 bra DONE;\ncvt.rn.f32.u64 %f1, %d6;\n"
              "st.global.f32 [%d5], %f1;\nDONE:\nret;\n}\n";
 
-/* Assert 0 fails if x[0] is negative. Slots: word, x. */
+/* Assert 0 fails in each block if x[0] is negative, and tells 3 x block and 1000000 - block, as
+ * compiled code does it. Slots: record, x. */
 static const char ptx_assert[] =
-    PTX_HEAD ".visible .entry proof(.param .u64 word, .param .u64 x)\n" PTX_BODY
-             "ld.param.u64 %d3, [word];\nld.param.u64 %d4, [x];\nld.global.f32 %f1, [%d4];\n"
-             "setp.geu.f32 %p1, %f1, 0f00000000;\n@%p1 bra DONE;\nmov.u64 %d5, 1;\n"
-             "st.global.u64 [%d3], %d5;\nDONE:\nret;\n}\n";
+    PTX_HEAD ".visible .entry proof(.param .u64 record, .param .u64 x)\n" PTX_BODY
+             "ld.param.u64 %d3, [record];\nld.param.u64 %d4, [x];\nld.global.f32 %f1, [%d4];\n"
+             "setp.geu.f32 %p1, %f1, 0f00000000;\n@%p1 bra DONE;\n"
+             "setp.ne.u32 %p2, %r2, 0;\n@%p2 bra DONE;\n"
+             "atom.relaxed.gpu.global.cas.b32 %r3, [%d3+4], 0, 1;\n"
+             "setp.ne.u32 %p3, %r3, 0;\n@%p3 bra DONE;\nst.global.u32 [%d3+8], %r1;\n"
+             "st.global.u32 [%d3+12], 0;\nst.global.u32 [%d3+16], 0;\nmul.lo.u32 %r4, %r1, 3;\n"
+             "st.global.u32 [%d3+20], %r4;\nmov.u32 %r5, 1000000;\nsub.u32 %r5, %r5, %r1;\n"
+             "st.global.u32 [%d3+24], %r5;\nst.global.u32 [%d3+32], 1;\n"
+             "fence.acq_rel.sys;\nst.global.u32 [%d3], 1;\nDONE:\nret;\n}\n";
+static_assert(offsetof(assert_record, taken) == 4 && offsetof(assert_record, program) == 8 &&
+                  offsetof(assert_record, value) == 20 && offsetof(assert_record, told) == 32,
+              "the text above has these numbers");
 
 /* Touches memory that is not there. */
 static const char ptx_fault[] = PTX_HEAD ".visible .entry proof()\n" PTX_BODY
@@ -100,7 +112,7 @@ tw_status proof_load(tw_context *cx, const proof_code *c, tw_kernel **out)
 
 static tw_status proof_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
-    static const char *asserts[] = {"x[0] is not negative"};
+    static const char *asserts[] = {"x[0] is not negative: {0}, {1}"};
     static const recipe_workspace space = {.base = PROOF_WORKSPACE};
     const proof_code *code = all[place_of(in->module->kernel->name)];
     artifact *art = ARENA_NEW(a, artifact);

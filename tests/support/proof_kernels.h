@@ -23,7 +23,7 @@ typedef struct proof_code {
 
 extern const proof_code proof_add;    /* y[i] = x[i] + 1 */
 extern const proof_code proof_count;  /* y[0]: how many blocks took a number of a counter */
-extern const proof_code proof_assert; /* fails if x[0] is negative */
+extern const proof_code proof_assert; /* fails in each block if x[0] is negative */
 extern const proof_code proof_fault;  /* touches memory that is not there */
 extern const proof_code proof_shared; /* y[t] = 127 - t, by way of 100000 bytes of shared memory */
 extern const proof_code proof_too_shared; /* the same, with 300000 */

@@ -161,7 +161,7 @@ static uint64_t scalar_bits(enum dtype t, ir_scalar v)
     return bits;
 }
 
-static uint64_t slot_value(const rig *r, recipe_slot s, uint64_t *failed)
+static uint64_t slot_value(const rig *r, recipe_slot s, const assert_record *failed)
 {
     const ir_fn *fn = r->m->kernel;
 
@@ -188,7 +188,8 @@ static uint64_t slot_value(const rig *r, recipe_slot s, uint64_t *failed)
 }
 
 /* A grid that begins with program `first`. */
-static bool run_blocks(rig *r, ptx_program *p, int64_t first, int64_t blocks, uint64_t *failed)
+static bool run_blocks(rig *r, ptx_program *p, int64_t first, int64_t blocks,
+                       const assert_record *failed)
 {
     const recipe_step *step = r->art->step;
     uint64_t param[64] = {0};
@@ -204,7 +205,7 @@ static bool run_blocks(rig *r, ptx_program *p, int64_t first, int64_t blocks, ui
 }
 
 /* In two grids, as more programs than one holds are. */
-static bool run_ptx(rig *r, uint64_t *failed)
+static bool run_ptx(rig *r, const assert_record *failed)
 {
     ptx_program *p = ptx_parse((const char *)r->art->object->bytes, why, sizeof why);
     int64_t blocks = r->grid[0] * r->grid[1] * r->grid[2], half = blocks / 2;
@@ -216,11 +217,10 @@ static bool run_ptx(rig *r, uint64_t *failed)
     return ok;
 }
 
-static bool run_interp(rig *r, int32_t *failed)
+static bool run_interp(rig *r, interp_fault *fault)
 {
     const ir_fn *fn = r->m->kernel;
     interp_arg *arg = ARENA_ARRAY(&r->a, interp_arg, fn->params.n + 1);
-    interp_fault fault = {0};
 
     for (uint32_t i = 0; i < fn->params.n; i++) {
         arg[i].scalar = r->scalar[i];
@@ -229,11 +229,10 @@ static bool run_interp(rig *r, int32_t *failed)
         memcpy(arg[i].view.extent, r->tensor[i].extent, sizeof arg[i].view.extent);
     }
     interp_launch l = {.arg = arg, .grid = {r->grid[0], r->grid[1], r->grid[2]}};
-    tw_status st = interp_run(r->program, &l, 0, r->grid[0] * r->grid[1] * r->grid[2], &fault);
-    *failed = st == TW_E_ASSERT ? fault.assert_index + 1 : 0;
+    tw_status st = interp_run(r->program, &l, 0, r->grid[0] * r->grid[1] * r->grid[2], fault);
     if (st == TW_OK || st == TW_E_ASSERT)
         return true;
-    snprintf(why, sizeof why, "the interpreter: %s", fault.text);
+    snprintf(why, sizeof why, "the interpreter: %s", fault->text);
     return false;
 }
 
@@ -309,10 +308,28 @@ static tw_status prepare(void *arg)
     return st;
 }
 
+static bool same_failure(const assert_record *r, const interp_fault *f)
+{
+    bool same = r->failed == (uint32_t)f->assert_index + 1 && r->told == (f->nvalues > 0);
+
+    for (int d = 0; r->told && d < 3; d++)
+        same = same && r->program[d] == f->program[d];
+    for (int i = 0; i < f->nvalues; i++)
+        same = same && r->value[i] == f->value[i];
+    if (!same)
+        snprintf(why, sizeof why,
+                 "assert %d failed in program %d, %d, %d with %d, %d, %d, in the interpreter "
+                 "%d in %d, %d, %d with %d, %d, %d",
+                 (int)r->failed, r->program[0], r->program[1], r->program[2], r->value[0],
+                 r->value[1], r->value[2], f->assert_index + 1, (int)f->program[0],
+                 (int)f->program[1], (int)f->program[2], f->value[0], f->value[1], f->value[2]);
+    return same;
+}
+
 static bool run_both(rig *r)
 {
-    uint64_t failed = 0;
-    int32_t expected = 0;
+    assert_record failed = {0};
+    interp_fault fault = {0};
     tw_status st = error_thrown(guard_run(prepare, r));
 
     if (st != TW_OK) {
@@ -322,11 +339,13 @@ static bool run_both(rig *r)
     }
     read_notes(r);
     make_arguments(r);
-    if (!run_ptx(r, &failed) || !run_interp(r, &expected))
+    if (!run_ptx(r, &failed) || !run_interp(r, &fault))
         return false;
-    if (failed == (uint64_t)expected)
-        return expected || compare(r);
-    snprintf(why, sizeof why, "assert %d failed, in the interpreter %d", (int)failed, expected);
+    if (fault.status == TW_E_ASSERT)
+        return same_failure(&failed, &fault);
+    if (failed.failed == 0)
+        return compare(r);
+    snprintf(why, sizeof why, "assert %d failed, in the interpreter none", (int)failed.failed);
     return false;
 }
 

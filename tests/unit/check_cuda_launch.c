@@ -267,12 +267,65 @@ END_TEST
 /* ---- asserts --------------------------------------------------------------------------------- */
 
 static bool fails_assert;
+static const int32_t program[] = {7, 0, 2}, later[] = {8, 1, 2}, value[] = {-70, 64, INT32_MIN};
 
 static void may_assert(const fake_launch *l)
 {
     if (fails_assert)
-        *(uint64_t *)(uintptr_t)l->slot[0] = 1;
+        rig_fails(l->slot[0], 0, program, NULL);
 }
+
+/* Of the blocks that fail the first is told, whole. */
+static void asserts_values(const fake_launch *l)
+{
+    rig_fails(l->slot[0], 1, program, value);
+    rig_fails(l->slot[0], 1, later, later);
+    rig_fails(l->slot[0], 0, later, NULL);
+}
+
+static const char told[] =
+    "kernel 'add': assert failed: index -70 of 64, -2147483648 (line 9), in program 7, 0, 2";
+
+/* By a wait, by the next launch, by a launch that waits; then the record is free again. */
+START_TEST(asserts_tell_their_values)
+{
+    rig_nslots = 1;
+    rig_slots[0] = (recipe_slot){SLOT_ASSERT, 0, 0};
+    fake_is->kernel = asserts_values;
+    for (int i = 0; i < 2; i++) {
+        RT_OK(rig_launch());
+        RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_ASSERT, told);
+        RT_OK(rig_launch());
+        RT_FAILS(rig_launch(), TW_E_ASSERT, told);
+        RT_OK(tw_stream_sync(rig_dev, NULL));
+    }
+    fake_is->kernel = may_assert; /* without values, though the record held some */
+    fails_assert = true;
+    RT_OK(rig_launch());
+    RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_ASSERT, "x is not negative (line 7)");
+    ck_assert_ptr_null(strstr(tw_last_error()->text, "in program"));
+    rt_cx->cfg.checked = true;
+    fake_is->kernel = asserts_values;
+    RT_FAILS(rig_launch(), TW_E_ASSERT, told);
+    rt_cx->cfg.checked = false;
+}
+END_TEST
+
+/* A device that broke writes no more, but what it wrote is there. */
+START_TEST(asserts_are_told_after_a_fault)
+{
+    rig_nslots = 1;
+    rig_slots[0] = (recipe_slot){SLOT_ASSERT, 0, 0};
+    fake_is->kernel = asserts_values;
+    RT_OK(rig_launch());
+    fake_breaks("cuStreamSynchronize", 700);
+    RT_FAILS(tw_stream_sync(rig_dev, NULL), TW_E_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+    RT_FAILS(rig_launch(), TW_E_DEVICE, "context is broken");
+    tw_kernel_destroy(rig_kernel);
+    rig_kernel = NULL;
+    ck_assert_ptr_nonnull(strstr(rt_log, told));
+}
+END_TEST
 
 START_TEST(asserts)
 {
@@ -295,7 +348,7 @@ START_TEST(asserts)
     RT_OK(rig_launch());
     tw_kernel_destroy(rig_kernel);
     rig_kernel = NULL;
-    ck_assert_ptr_nonnull(strstr(rt_log, "an assert failed, and nothing asked for it"));
+    ck_assert_ptr_nonnull(strstr(rt_log, "x is not negative (line 7): nothing asked for it"));
 }
 END_TEST
 
@@ -475,6 +528,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_driver_older_than_the_ptx);
     tcase_add_test(t, another_gpu_is_current);
     tcase_add_test(t, asserts);
+    tcase_add_test(t, asserts_tell_their_values);
+    tcase_add_test(t, asserts_are_told_after_a_fault);
     tcase_add_test(t, a_fault_is_final);
     tcase_add_test(t, a_fault_outlives_its_device);
     tcase_add_test(t, a_fault_with_workspaces_and_asserts);

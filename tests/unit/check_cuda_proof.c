@@ -115,7 +115,7 @@ static void run(const fake_launch *l)
     else if (ran == &proof_count)
         count(l->slot, l->blocks);
     else if (ran == &proof_assert && *(const float *)(uintptr_t)l->slot[1] < 0.0f)
-        *(uint64_t *)(uintptr_t)l->slot[0] = 1;
+        rig_fails(l->slot[0], 0, (int32_t[]){4, 0, 0}, (int32_t[]){12, 999996, 0});
     else if (ran == &proof_shared)
         shared(l->slot);
 }
@@ -140,9 +140,9 @@ static void check_asserts(tw_kernel *k)
 {
     x[0] = -1.0f;
     RT_OK(launch(k));
-    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "x[0] is not negative");
+    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "not negative: 12, 999996, in program 4");
     RT_OK(launch(k));
-    RT_FAILS(launch(k), TW_E_ASSERT, "x[0] is not negative");
+    RT_FAILS(launch(k), TW_E_ASSERT, "not negative: 12, 999996, in program 4");
     RT_OK(tw_stream_sync(dev, NULL));
 }
 

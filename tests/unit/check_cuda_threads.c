@@ -3,6 +3,7 @@
 #include "compiler/base/mem.h"
 #include "tests/support/cuda_rig.h"
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { THREADS = 4, ROUNDS = 50, N = 64 };
@@ -153,11 +154,50 @@ START_TEST(a_fault_among_launches)
 }
 END_TEST
 
-/* A kernel adds to its word by an atomic of the whole system; so does this one. */
+/* All that is told of a failure is of one stream's launch. */
 static void fails_always(const fake_launch *l)
 {
-    __atomic_fetch_add((uint64_t *)(uintptr_t)l->slot[0], 1, __ATOMIC_RELAXED);
+    int32_t n = (int32_t)(uintptr_t)l->stream;
+
+    rig_fails(l->slot[0], 1, (int32_t[]){n, n, n}, (int32_t[]){n, n, n});
 }
+
+static bool is_whole(const char *text)
+{
+    const char *at = strstr(text, "index "), *in = strstr(text, "in program ");
+    int v[6] = {0};
+
+    if (!at || sscanf(at, "index %d of %d, %d", &v[0], &v[1], &v[2]) != 3 || !in ||
+        sscanf(in, "in program %d, %d, %d", &v[3], &v[4], &v[5]) != 3)
+        return false;
+    for (int i = 1; i < 6; i++)
+        if (v[i] != v[0])
+            return false;
+    return true;
+}
+
+static void *fail_or_read(void *arg)
+{
+    for (uintptr_t i = 1; i <= 4 * ROUNDS; i++) {
+        tw_status st =
+            arg ? launch_on(kernel, dev, (uintptr_t)arg * 1000 + i) : tw_stream_sync(dev, NULL);
+        if (st != TW_OK && (st != TW_E_ASSERT || !is_whole(tw_last_error()->text)))
+            atomic_fetch_add(&wrong, 1);
+    }
+    error_clear();
+    return NULL;
+}
+
+START_TEST(asserts_of_many_launches_do_not_mix)
+{
+    rig_nslots = 1;
+    rig_slots[0] = (recipe_slot){SLOT_ASSERT, 0, 0};
+    fake_is->kernel = fails_always;
+    RT_OK(launch_on(kernel, dev, 5));
+    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "index 5 of 5, 5 (line 9), in program 5");
+    in_threads(fail_or_read);
+}
+END_TEST
 
 /* One of them breaks the context, halfway. */
 static void *wait_or_launch(void *arg)
@@ -179,7 +219,7 @@ START_TEST(asserts_are_read_while_a_context_breaks)
     rig_slots[0] = (recipe_slot){SLOT_ASSERT, 0, 0};
     fake_is->kernel = fails_always;
     RT_OK(launch_on(kernel, dev, 0));
-    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "x is not negative");
+    RT_FAILS(tw_stream_sync(dev, NULL), TW_E_ASSERT, "index 0 of 0, 0");
     in_threads(wait_or_launch);
     RT_FAILS(tw_stream_sync(dev, NULL), TW_E_DEVICE, "the GPU's context is broken: a fault");
 }
@@ -195,6 +235,7 @@ Suite *test_suite(void)
     tcase_add_test(t, devices_come_and_go);
     tcase_add_test(t, linking);
     tcase_add_test(t, a_fault_among_launches);
+    tcase_add_test(t, asserts_of_many_launches_do_not_mix);
     tcase_add_test(t, asserts_are_read_while_a_context_breaks);
     suite_add_tcase(s, t);
     return s;

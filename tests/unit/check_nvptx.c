@@ -102,8 +102,8 @@ START_TEST(the_recipe_names_what_the_entry_takes)
 }
 END_TEST
 
-/* A value that only a host could tell has no braces left in the text; other braces stay. */
-START_TEST(asserts_with_values_say_so_without)
+/* One that tells values tells the program, too; the host puts them in the place of the braces. */
+START_TEST(asserts_with_values)
 {
     static const char *const text =
         "level 2 warps=1\n"
@@ -118,8 +118,12 @@ START_TEST(asserts_with_values_say_so_without)
 
     ck_assert_int_eq(run(&s, "sm_80", text), TW_OK);
     ck_assert_str_eq(s.art->assert_text[0],
-                     "index ? is outside of ?, not {2} nor {x} (test.sched:5)");
+                     "index {0} is outside of {1}, not {2} nor {x} (test.sched:5)");
     ck_assert_str_eq(s.art->assert_text[1], "{0} is no value (test.sched:6)");
+    ck_assert_uint_eq(s.art->step->nslots, 6); /* n, the grid, the first program, the record */
+    const char *ptx = (const char *)s.art->object->bytes;
+    ck_assert_ptr_nonnull(strstr(ptx, "atom.relaxed.gpu.global.cas.b32"));
+    ck_assert_ptr_nonnull(strstr(ptx, "fence."));
     arena_release(&s.a);
 }
 END_TEST
@@ -154,7 +158,7 @@ Suite *test_suite(void)
 
     tcase_add_test(t, every_capability_gives_its_ptx);
     tcase_add_test(t, the_recipe_names_what_the_entry_takes);
-    tcase_add_test(t, asserts_with_values_say_so_without);
+    tcase_add_test(t, asserts_with_values);
     tcase_add_test(t, what_it_cannot_do_is_said);
     suite_add_tcase(suite, t);
     return suite;

@@ -1,5 +1,7 @@
 /* What schedules of known kernels look like: the facts on which their speed rests. */
 #include "compiler/base/error.h"
+#include "compiler/ir/irbuild.h"
+#include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
 #include "tests/support/schedule_fixture.h"
 #include <check.h>
@@ -193,6 +195,24 @@ START_TEST(parameters_out_of_bounds)
 }
 END_TEST
 
+/* What an assert tells of its program is the program of the text: the order stays. */
+START_TEST(asserts_with_values_keep_the_order)
+{
+    for (int told = 0; told < 2; told++) {
+        ir_module *m = schedule_lower("kernels/attention_fwd.tw",
+                                      "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=64", 16);
+        ir_builder b = ir_before(m->kernel, m->kernel->body->first);
+        ir_val one = ir_const_int(&b, DT_I32, 1), yes = ir_binary(&b, OP_CMP_EQ, one, one);
+        schedule_params p = stages(2);
+
+        p.program_order = 1;
+        ir_assert_values(&b, yes, &one, told, "one is {0}");
+        ck_assert_int_eq(schedule_make(m, 80, p, NULL), TW_OK);
+        ck_assert_int_eq(count_ops(m->kernel->body, OP_NUM_PROGRAMS), told ? 0 : 3);
+    }
+}
+END_TEST
+
 /* Both factors are copied; the warps make a square; the result is stored in whole pieces. */
 START_TEST(matmul_of_halves)
 {
@@ -257,6 +277,7 @@ Suite *test_suite(void)
     tcase_add_test(c, registers_of_attention);
     tcase_add_test(c, too_many_registers);
     tcase_add_test(c, parameters_out_of_bounds);
+    tcase_add_test(c, asserts_with_values_keep_the_order);
     tcase_add_test(c, matmul_of_halves);
     tcase_add_test(c, matmul_of_floats);
     tcase_add_test(c, matmul_of_what_is_not_aligned);

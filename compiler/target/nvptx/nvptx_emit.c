@@ -42,6 +42,7 @@ static void note_use(ir_op *op, void *arg)
         u->value[op->args[i]] = true;
     u->program = u->program || op->code == OP_PROGRAM_ID || op->code == OP_NUM_PROGRAMS;
     u->asserts = u->asserts || op->code == OP_ASSERT;
+    u->program = u->program || (op->code == OP_ASSERT && op->nargs > 1);
     if (!takes_view(op))
         return;
     const ir_param *p = view_of(u->fn, op->args[0]);
@@ -168,7 +169,7 @@ static void take_slot(nv_emit *e, const recipe_slot *s, LLVMValueRef arg)
         e->first = arg;
         break;
     case SLOT_ASSERT:
-        e->assert_word = arg;
+        e->assert_record = arg;
         break;
     case SLOT_WORKSPACE:
     case SLOT_COUNTER:
@@ -352,24 +353,6 @@ static void emit_if(nv_emit *e, const ir_op *op)
         feed_phis(e, op->res, yielded(op->regions[i]), op->nres, end[i]);
 }
 
-/* All threads of the block see the same condition, so the block ends as a whole. */
-static void emit_assert(nv_emit *e, const ir_op *op)
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMBasicBlockRef failed = ll_block(e->cx, "failed"), holds = ll_block(e->cx, "holds");
-    const char *text = artifact_assert_text_only(e->a, op); /* a word has no room for values */
-
-    vec_push(&e->asserts, e->a, text);
-    LLVMBuildCondBr(b, nv_get(e, op->args[0], 0), holds, failed);
-    ll_at(e->cx, failed);
-    LLVMValueRef one = LLVMBuildICmp(b, LLVMIntEQ, e->thread, nv_i32(e, 0), "");
-    nv_guard g = nv_guard_begin(e, one);
-    ll_store(e->cx, ll_i64(e->cx, e->asserts.n), e->assert_word, 8);
-    nv_guard_end(e, &g);
-    LLVMBuildRetVoid(b);
-    ll_at(e->cx, holds);
-}
-
 /* ---- ops ------------------------------------------------------------------------------------- */
 
 static void call_plain(nv_emit *e, const char *name, LLVMValueRef *args, int n)
@@ -408,7 +391,7 @@ static void emit_control(nv_emit *e, const ir_op *op)
         emit_if(e, op);
         return;
     case OP_ASSERT:
-        emit_assert(e, op);
+        nv_assert(e, op);
         return;
     case OP_RETURN:
         LLVMBuildRetVoid(e->cx->b);

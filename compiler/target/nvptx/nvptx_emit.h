@@ -65,7 +65,7 @@ typedef struct nv_emit {
     LLVMValueRef *pointer;                 /* by parameter; NULL where not used */
     LLVMValueRef (*stride)[VIEW_MAX_RANK]; /* i64; NULL: the unit stride */
     LLVMValueRef *dim;                     /* by dimension: i32 */
-    LLVMValueRef grid[3], first, assert_word;
+    LLVMValueRef grid[3], first, assert_record;
     LLVMValueRef program[3];
     LLVMValueRef thread, lane, warp; /* i32 */
     LLVMValueRef shared;             /* where dynamic shared memory begins, i32 */
@@ -100,6 +100,9 @@ LLVMValueRef nv_dim(nv_emit *e, int dim);
 void nv_find_thread(nv_emit *e);
 /* Sets program and grid where they are used, and leaves another block than it found. */
 void nv_find_program(nv_emit *e);
+
+/* ---- nvptx_assert.c ---- */
+void nv_assert(nv_emit *e, const ir_op *op);
 
 /* ---- nvptx_value.c ---- */
 static inline ir_type nv_type(const nv_emit *e, ir_val v)
