@@ -228,7 +228,7 @@ TW_API const char *tw_kernel_name(const tw_kernel *k); /* borrowed from k, as th
 TW_API const char *tw_kernel_warnings(const tw_kernel *k);
 
 /* Checked mode of a kernel, on any device: before every access and integer division of k stands an
- * assert, so that a launch fails (TW_E_ASSERT, naming line, values and program; on a GPU the line)
+ * assert, so that a launch fails (TW_E_ASSERT, naming line, values and program)
  * where an index lies outside of its tensor, a slice meets nothing of it, a tile of indices holds
  * what is neither inside nor -1, or an integer is divided by 0. Slower; configurations are those of
  * the unchecked kernel, and tuning keeps nothing. Call it before the first use of k.
