@@ -18,9 +18,12 @@
  *
  *   copy K of iteration 0
  *   for ... {
- *     wait, barrier, copy V;  ... read K ...
+ *     wait, barrier, copy V;  ... read K
  *     wait, barrier, if there is a next iteration copy its K;  ... read V ...
  *   }
+ *
+ * The second wait stands right behind the reading of K, in front of what is computed of it: a
+ * barrier before the product with V would keep that product apart from the exponentials.
  *
  * If the iteration does this under a condition, then otherwise it copies the next one's K at once.
  *
@@ -403,10 +406,10 @@ static void build_next(piping *p, ir_builder *b, uint32_t seg, ir_val zero)
     build_guarded(p, b, 0, segments_ahead(b, &p->chain, seg, counter, 1), zero);
 }
 
-/* In front of the first reading of a group: it has landed, and what was read before is free. */
-static void turn_group(piping *p, uint32_t seg, int group, ir_op *reader, ir_val zero)
+/* A group has landed, and what was read before is free. */
+static void turn_group(piping *p, uint32_t seg, int group, ir_op *where, ir_val zero)
 {
-    ir_builder b = ir_before(p->fn, reader);
+    ir_builder b = ir_before(p->fn, where);
 
     ir_copy_wait(&b, 0);
     ir_barrier(&b, 0, 0);
@@ -416,19 +419,35 @@ static void turn_group(piping *p, uint32_t seg, int group, ir_op *reader, ir_val
         build_next(p, &b, seg, zero);
 }
 
+/* Where a group is waited for: behind the last reading of the groups before it, so that nothing
+ * holds up what stands between the two; at the latest where it is read itself. */
+static ir_op *turn_at(const piping *p, uint32_t seg, int group)
+{
+    const loop_copies *l = &p->loops[seg];
+    ir_op *reader = NULL, *done = NULL;
+
+    for (uint32_t i = 0; i < p->ncopies; i++) {
+        ir_val slot = l->at.at[i].slot->res;
+        if (p->group[i] == group)
+            reader = first_reader(p->fn, block_of(l), slot);
+        if (p->group[i] >= group)
+            continue;
+        ir_op *last = last_reader(p->fn, block_of(l), slot);
+        if (!done || place_in_block(last) > place_in_block(done))
+            done = last;
+    }
+    return done && place_in_block(done) < place_in_block(reader) ? done->next : reader;
+}
+
 static void single_loop(piping *p, uint32_t seg, const ir_val *slot, ir_val zero)
 {
     const loop_copies *l = &p->loops[seg];
-    ir_op *reader[MAX_COPIES];
+    ir_op *where[MAX_COPIES];
 
-    for (int g = 0; g < p->ngroups; g++) {
-        for (uint32_t i = 0; i < p->ncopies; i++) {
-            if (p->group[i] == g)
-                reader[g] = first_reader(p->fn, block_of(l), l->at.at[i].slot->res);
-        }
-    }
     for (int g = 0; g < p->ngroups; g++)
-        turn_group(p, seg, g, reader[g], zero);
+        where[g] = turn_at(p, seg, g);
+    for (int g = 0; g < p->ngroups; g++)
+        turn_group(p, seg, g, where[g], zero);
     if (l->guard) { /* what was in its place has been read: a barrier stands behind each reading */
         ir_builder other = ir_before(p->fn, l->guard->regions[1]->first);
         build_next(p, &other, seg, zero);

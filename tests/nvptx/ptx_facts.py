@@ -36,6 +36,7 @@ ASSEMBLED = [
 ] + [
     ("T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 16),
     ("T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 32),
+    ("T=bf16,D=128,DV=128,CAUSAL=false,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=1", "sm_80", 0),
 ]
 KINDS = {"mma.sync": "mma", "ldmatrix": "ldmatrix", "cp.async.c": "cp.async", "ex2": "ex2", "bar.sync": "bar",
          "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared",
