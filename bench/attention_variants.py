@@ -39,6 +39,7 @@ def variants(h, n, rng):
         "padded": {"lengths": np.full(1, n, np.int32)},
         "sink": {"sinks": np.zeros(h, np.float32)},
         "bias": {"bias": rng.standard_normal((1, 1, n, n), dtype=np.float32)},
+        "rounded": {},
     }
 
 

@@ -53,6 +53,7 @@ extern const attention_variant attention_document_ref; /* token, columns, offset
 extern const attention_variant attention_padded_ref;   /* member */
 extern const attention_variant attention_sink_ref;     /* head */
 extern const attention_variant attention_bias_ref;     /* bias */
+extern const attention_variant attention_rounded_ref;  /* nothing: as exact in double */
 
 /* c: [M, N] */
 void matmul_ref(const ref_tensor *a, const ref_tensor *b, double *c);

@@ -72,8 +72,8 @@ void ir_return(ir_builder *b, const ir_val *v, int n);
 void ir_name(ir_fn *fn, ir_val v, const char *name);
 
 /* Level 2. Results that level 1 infers come with the layout that docs/IR.md gives them (ir_trans,
- * ir_reduce and ir_partial_sum add it to the function); where it is "as written", the type given
- * has it. */
+ * ir_reduce, ir_mma_sum and ir_partial_sum add it to the function); where it is "as written", the
+ * type given has it. */
 ir_val ir_arange_as(ir_builder *b, int64_t start, ir_type tile);
 ir_val ir_expand_as(ir_builder *b, ir_val v, int axis, uint16_t layout);
 ir_val ir_convert(ir_builder *b, ir_val v, uint16_t layout);
@@ -90,6 +90,7 @@ void ir_copy_wait(ir_builder *b, int pending);
 void ir_barrier(ir_builder *b, int id, int warps);
 void ir_barrier_warp(ir_builder *b);
 ir_val ir_mma(ir_builder *b, ir_val x, ir_val y, ir_val acc); /* tf32 where the factors are f32 */
+ir_val ir_mma_sum(ir_builder *b, ir_val v);
 ir_val ir_partial_sum(ir_builder *b, ir_val v, int axis);
 ir_val ir_vote_any(ir_builder *b, ir_val v);
 ir_val ir_mbar_alloc(ir_builder *b, int64_t offset, int count, int arrivals);

@@ -105,6 +105,12 @@ ir_val ir_mma(ir_builder *b, ir_val x, ir_val y, ir_val acc)
     return multiply(b, OP_MMA, x, y, acc);
 }
 
+ir_val ir_mma_sum(ir_builder *b, ir_val v)
+{
+    layout_slice(b->fn, ir_type_of(b->fn, v).layout, 1); /* the layout of the result */
+    return build(b, OP_MMA_SUM, &v, 1, (ir_type){0});
+}
+
 ir_val ir_partial_sum(ir_builder *b, ir_val v, int axis)
 {
     layout_lanes(b->fn, ir_type_of(b->fn, v).layout, axis); /* the layout of the result */

@@ -543,6 +543,7 @@ static bool result_of(const typing *t, enum ir_opcode code)
     case OP_BARRIER:
     case OP_BARRIER_WARP:
     case OP_MMA:
+    case OP_MMA_SUM:
     case OP_PARTIAL_SUM:
     case OP_VOTE_ANY:
     case OP_MBAR_ALLOC:

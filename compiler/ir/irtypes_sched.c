@@ -507,6 +507,26 @@ static bool wgmma(const typing *t)
            refuse(t, "four warps of wgmma have 64 rows, 16 each");
 }
 
+/* A factor in registers whose rows lie in one warp. */
+static bool mma_sum(const typing *t)
+{
+    ir_type x = arg_type(t, 0), res = {.kind = TYPE_TILE, .dtype = DT_F32, .rank = 1};
+
+    if (!distributed(t, x))
+        return false;
+    const ir_layout *lay = t->fn->layouts.at[x.layout];
+    bool factor = lay->kind == LAYOUT_MMA_A || (lay->kind == LAYOUT_MMA && lay->warps[1] == 1);
+    if (!factor || (x.dtype != DT_F16 && x.dtype != DT_BF16))
+        return refuse(t, "mma.sum takes f16 or bf16 with the layout mma_a or its map");
+    if (x.shape[1] % 16)
+        return refuse(t, "the extent that is summed is a multiple of 16");
+    const ir_layout rows = {.kind = LAYOUT_SLICE, .rank = 1, .parent = x.layout, .dim = 1};
+    res.layout = layout_find(t->fn, &rows);
+    res.shape[0] = x.shape[0];
+    return res.layout ? give(t, res)
+                      : refuse(t, "the result has the layout slice of the operand's");
+}
+
 static bool partial_sum(const typing *t)
 {
     ir_type x = arg_type(t, 0), res = x;
@@ -572,6 +592,8 @@ bool typing_scheduled(const typing *t, enum ir_opcode code)
         return barrier(t);
     case OP_MMA:
         return mma(t);
+    case OP_MMA_SUM:
+        return mma_sum(t);
     case OP_PARTIAL_SUM:
         return partial_sum(t);
     case OP_VOTE_ANY:

@@ -71,3 +71,4 @@ const attention_variant attention_document_ref = {.visible = in_document};
 const attention_variant attention_padded_ref = {.visible = in_length};
 const attention_variant attention_sink_ref = {.sink = sink_of_head};
 const attention_variant attention_bias_ref = {.score = biased};
+const attention_variant attention_rounded_ref = {.cap = 0.0};

@@ -40,6 +40,8 @@ static const table_row attention_rows[] = {
     {"wide heads", "attention_fwd", "f32", attention_wide_heads, 5},
     {"layouts", "attention_fwd", "f32", attention_layouts, 5},
     {"magnitudes", "attention_fwd", "f32", attention_magnitudes, 1},
+    {"shapes", "variants/attention_rounded", "bf16", attention_shapes, 3},
+    {"magnitudes", "variants/attention_rounded", "f16", attention_magnitudes, 1},
 };
 static const table_row kernel_rows[] = {
     {"all", "vector_add", "f32", vector_add_table, 1}, {"all", "softmax", "f32", softmax_table, 1},
@@ -73,6 +75,7 @@ static void run_table(const table_row *row, const char *schedule, int thin)
                            row->kernel, 7000));
     s.type = row->type;
     s.schedule = schedule;
+    s.rounded_sums = strcmp(row->kernel, "variants/attention_rounded") == 0;
     row->cases(&s, row->thin * thin * atoi(setting("TW_GPU_THIN", "1")));
     clock_gettime(CLOCK_MONOTONIC, &to);
     num_say("%-14s %-5s %-11s %-60s %5.1f s\n", row->kernel, row->type, row->name,

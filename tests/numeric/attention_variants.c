@@ -136,6 +136,11 @@ static void make_bias(inputs *in, attention_case *c, num_random *r)
     in->extra.args[in->extra.nargs++] = TW_TENSOR("bias", &t->dl);
 }
 
+static void make_nothing(inputs *in, attention_case *c, num_random *r)
+{
+    (void)in, (void)c, (void)r;
+}
+
 static const struct {
     const char *name;
     const attention_variant *ref;
@@ -149,6 +154,7 @@ static const struct {
     {"padded", &attention_padded_ref, make_padded},
     {"sink", &attention_sink_ref, make_sink},
     {"bias", &attention_bias_ref, make_bias},
+    {"rounded", &attention_rounded_ref, make_nothing},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -245,6 +251,7 @@ START_TEST(a_variant)
     if (!subject_open(&s, device[d].spec, device[d].target, name, 9000 + (uint64_t)_i))
         return;
     s.options.running_max_low = device[d].low;
+    s.rounded_sums = variants[variant].ref == &attention_rounded_ref;
     for (int i = 0, n = num_count(device[d].count); i < n; i++)
         run_case(&s, variant, draw_case(&s, i, device[d].most));
     subject_close(&s);

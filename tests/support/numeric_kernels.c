@@ -194,30 +194,39 @@ static double largest(const num_tensor *t)
     return most;
 }
 
-/* What 16 bits add to the tolerance of o: a part of it, and the rest. */
-static void narrow_tolerance(const attention_case *c, const attention_tensors *t, double *part,
-                             double *rest)
-{
-    bool narrow = t->q.type->bits == 16;
+/* What 16 bits add to tolerances. */
+typedef struct narrow_parts {
+    double part, rest; /* of o: so much of what it is, and the rest */
+    double lse;
+} narrow_parts;
 
-    *part = narrow ? 3.0 * ldexp(1.0, -t->q.type->mantissa - 1) : 0.0;
-    *rest = narrow ? (double)c->N * 0x1p-25 * largest(&t->v) : 0.0;
+static narrow_parts narrow_tolerance(const attention_case *c, const attention_tensors *t,
+                                     bool rounded_sums)
+{
+    double w = ldexp(1.0, -t->q.type->mantissa - 1), least = (double)c->N * 0x1p-25;
+
+    if (t->q.type->bits != 16)
+        return (narrow_parts){0};
+    if (!rounded_sums)
+        return (narrow_parts){3.0 * w, least * largest(&t->v), 0.0};
+    return (narrow_parts){4.0 * w, 2.0 * least * largest(&t->v), w * (1.0 + w) + least};
 }
 
 /* o and lse come in with sum p |v| and lse, and leave with tolerances. */
 static void attention_tolerances(const attention_case *c, const attention_tensors *t, double scale,
-                                 double *o, double *lse)
+                                 narrow_parts narrow, double *o, double *lse)
 {
-    double longest_key = longest_row(&t->k), sum = sqrt((double)c->N) + 8.0, part, rest;
+    double longest_key = longest_row(&t->k), sum = sqrt((double)c->N) + 8.0;
 
-    narrow_tolerance(c, t, &part, &rest);
     for (int64_t i = 0, n = num_elements(&t->lse); i < n; i++) {
         double size = scale * row_length(&t->q, i) * longest_key;
         double score = (sqrt((double)c->D) + 4.0) * size + (c->extra ? c->extra->size : 0.0);
 
-        lse[i] = 2.0 * ulp * (score + sum + fabs(lse[i]));
-        for (int64_t d = 0; d < c->DV; d++)
-            o[i * c->DV + d] = o[i * c->DV + d] * (2.0 * ulp * (2.0 * score + sum) + part) + rest;
+        lse[i] = 2.0 * ulp * (score + sum + fabs(lse[i])) + narrow.lse;
+        for (int64_t d = 0; d < c->DV; d++) {
+            double part = 2.0 * ulp * (2.0 * score + sum) + narrow.part;
+            o[i * c->DV + d] = o[i * c->DV + d] * part + narrow.rest;
+        }
     }
 }
 
@@ -249,7 +258,7 @@ void attention_compare(num_subject *s, const attention_case *c, attention_tensor
     p.v = ref_of(&in.size_v);
     attention_fwd_ref(&p, o_tol, lse_tol);
     free_inputs(&in);
-    attention_tolerances(c, t, p.scale, o_tol, lse_tol);
+    attention_tolerances(c, t, p.scale, narrow_tolerance(c, t, s->rounded_sums), o_tol, lse_tol);
     attention_launch(s, c, t);
     describe_attention(what, sizeof what, s, c);
     bool failed = num_compare(&t->o, o, o_tol, what, &s->closest) != 0;

@@ -41,7 +41,9 @@ static inline attention_case attention_sizes(int64_t b, int64_t h, int64_t hk, i
 
 /* Of 16 bits, with w one half unit in the last place of 1 (2^-11 for f16, 2^-8 for bf16): P is
  * rounded, each element by w of itself or, in f16, by 2^-25, and so is o:
- *   o:   2 w A + w |o| + N 2^-25 max|v| more. */
+ *   o:   2 w A + w |o| + N 2^-25 max|v| more.
+ * Where sums of rows count P as it is rounded, they are off by w of themselves and N 2^-25 more:
+ *   o:   w |o| + N 2^-25 max|v| more;   lse: w + N 2^-25 more. */
 
 /* A kernel under test and what it runs on. */
 typedef struct num_subject {
@@ -51,6 +53,7 @@ typedef struct num_subject {
     tw_launch_options options;
     const char *type; /* of the cases, where they name none; NULL: f32 */
     const char *schedule; /* added to every configuration: "num_warps=8"; may be NULL */
+    bool rounded_sums; /* sums of rows count P as it is rounded */
     int cases, failures;
     double closest; /* see num_compare */
 } num_subject;

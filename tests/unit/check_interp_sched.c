@@ -428,6 +428,33 @@ START_TEST(parts_of_a_sum_are_of_each_lane)
 }
 END_TEST
 
+/* The sums of what a factor holds, rounded to bf16 and not. */
+START_TEST(rows_of_a_factor_are_added_up)
+{
+    sched_rig r;
+    static float in[64 * 48], out[64];
+
+    for (int i = 0; i < 64 * 48; i++)
+        in[i] = (float)(i * 7 % 61 - 30);
+    in[3] = 257.0f; /* bf16: 256 */
+    sched_open(&r, "level 2 warps=4\n#acc = mma(warps=[4, 1])\n#rows = slice(#acc, dim=1)\n"
+                   "kernel @k<M, N>(in %x : view<f32, 2>[M, N], out %y : view<f32, 1>[M],\n"
+                   "    dim %m : i32 = M, dim %n : i32 = N) {\n%i0 = const.i 0 : i32\n"
+                   "%t = load %x, %i0, %i0 extent=[64, 48] inside=0 : f32[64, 48] #acc\n"
+                   "%c = cast %t : bf16[64, 48] #acc\n%s = mma.sum %c : f32[64] #rows\n"
+                   "store %y, %i0, %s extent=[64] inside=0\nreturn }\n");
+    sched_bind(&r, 0, in, (int64_t[]){64, 48});
+    sched_bind(&r, 1, out, (int64_t[]){64});
+    sched_must_run(&r);
+    for (int i = 0; i < 64; i++) {
+        float sum = i == 0 ? -1.0f : 0.0f;
+        for (int n = 0; n < 48; n++)
+            sum += in[i * 48 + n];
+        ck_assert(out[i] == sum);
+    }
+}
+END_TEST
+
 static int prints;
 static float printed[32];
 
@@ -564,6 +591,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, f32_is_exact_by_dot_and_rounded_by_tf32);
     tcase_add_test(tc, votes_are_of_each_warp);
     tcase_add_test(tc, parts_of_a_sum_are_of_each_lane);
+    tcase_add_test(tc, rows_of_a_factor_are_added_up);
     tcase_add_test(tc, what_is_printed_comes_from_all_warps_once);
     tcase_add_test(tc, damaged_schedules_are_answered);
     tcase_add_test(tc, a_module_runs_without_memory_or_says_so);

@@ -46,6 +46,7 @@ static const char *const right[] = {
     "%q = reduce_sum %c axis=0 : f32",
     "%q = partial_sum %t axis=1 : f32[64, 4] #four\n%w = reduce_sum %q axis=1 : f32[64] #rows\n"
     "%e = expand_dims %r axis=1 : f32[64, 1] #four\n%b = broadcast %e : f32[64, 4] #four",
+    "%q = mma.sum %p : f32[64] #rows",
     "%q = scan_sum %t axis=1 : f32[64, 64] #acc",
     "%q = convert %p : bf16[64, 64] #a\n%m1 = mma %q, %s, %t tf32=0 : f32[64, 64] #acc",
     "%m1 = mma %p, %s, %t tf32=0 : f32[64, 64] #acc", /* the map of mma_a */
@@ -86,6 +87,14 @@ static const wrong_text wrong[] = {
      "layout of the other operands"},
     {DIAG_IR_OP, "%a = reduce_sum %t axis=1 : f32[64] #cols", "do not belong together"},
     {DIAG_IR_OP, "%a = reduce_sum %t axis=0 : f32[64] #cols", "axis in one warp"},
+    {DIAG_IR_OP, "%a = mma.sum %t : f32[64] #rows", "takes f16 or bf16"},
+    {DIAG_IR_OP, "%e = splat %h : bf16[64, 64] #wide\n%a = mma.sum %e : f32[64] #rows",
+     "the layout mma_a"},
+    {DIAG_IR_OP, "%e = splat %h : bf16[64, 64] #two\n%a = mma.sum %e : f32[64] #rows",
+     "the layout mma_a"},
+    {DIAG_IR_OP, "%e = splat %h : bf16[64, 24] #acc\n%a = mma.sum %e : f32[64] #rows",
+     "a multiple of 16"},
+    {DIAG_IR_OP, "%a = mma.sum %p : f32[64] #cols", "gives f32[64] #rows here"},
     {DIAG_IR_OP, "%a = partial_sum %t axis=2 : f32[64, 4] #four", "one of the tile's"},
     {DIAG_IR_OP, "%a = partial_sum %t axis=0 : f32[8, 64] #four", "axis in one warp"},
     {DIAG_IR_OP, "%a = partial_sum %p axis=1 : bf16[64, 4] #four", "32 or 64 bits"},

@@ -69,6 +69,21 @@ START_TEST(attention_ring)
 }
 END_TEST
 
+/* Sums of what is rounded are one product more; the exact ones are not. */
+START_TEST(sums_by_the_matrix_unit)
+{
+    const ir_fn *fn = made("kernels/variants/attention_rounded.tw", d128, stages(2), NULL)->kernel;
+
+    for (int i = 0; i < 2; i++) {
+        const ir_block *body = dot_loop(fn, i)->regions[0];
+        ck_assert_int_eq(count_ops(body, OP_MMA_SUM), 1);
+        ck_assert_int_eq(count_ops(body, OP_REDUCE_SUM) + count_ops(body, OP_PARTIAL_SUM), 0);
+    }
+    fn = made(attention, d128, stages(2), NULL)->kernel;
+    ck_assert_int_eq(count_ops(fn->body, OP_MMA_SUM), 0);
+}
+END_TEST
+
 /* Nothing drains between the loops, and the second copies without zero fill. */
 START_TEST(attention_seam)
 {
@@ -269,6 +284,7 @@ Suite *test_suite(void)
 
     tcase_add_checked_fixture(c, schedule_setup, schedule_teardown);
     tcase_add_test(c, attention_ring);
+    tcase_add_test(c, sums_by_the_matrix_unit);
     tcase_add_test(c, attention_seam);
     tcase_add_test(c, attention_one_stage);
     tcase_add_test(c, shared_memory_of_attention);

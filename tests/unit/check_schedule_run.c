@@ -99,7 +99,9 @@ static void check_all(const trial *t)
 }
 
 #define ATTENTION(heads, d, m, n, block_m, block_n, causal, tol)                                   \
-    {"kernels/attention_fwd.tw",                                                                   \
+    ATTENTION_OF("attention_fwd", heads, d, m, n, block_m, block_n, causal, tol)
+#define ATTENTION_OF(name, heads, d, m, n, block_m, block_n, causal, tol)                          \
+    {"kernels/" name ".tw",                                                                        \
      "T=bf16,D=" #d ",DV=" #d ",CAUSAL=" causal ",BLOCK_M=" #block_m ",BLOCK_N=" #block_n,         \
      5,                                                                                            \
      {{"q", DT_BF16, 4, {1, heads, m, d}, NULL},                                                   \
@@ -118,6 +120,7 @@ START_TEST(attention_schedules)
         ATTENTION(2, 32, 40, 75, 16, 32, "true", 0x1p-7),
         ATTENTION(2, 48, 70, 33, 64, 16, "true", 0x1p-7),
         ATTENTION(2, 16, 70, 90, 48, 16, "false", 0x1p-7),
+        ATTENTION_OF("variants/attention_rounded", 2, 32, 40, 75, 32, 32, "true", 0x1p-7),
     };
 
     check_all(&trials[_i]);
@@ -309,7 +312,7 @@ Suite *test_suite(void)
     tcase_add_test(c, copies_under_a_condition);
     tcase_add_loop_test(c, no_barrier_too_many_elsewhere, 0,
                         (int)(sizeof trials / sizeof *trials));
-    tcase_add_loop_test(c, attention_schedules, 0, 5);
+    tcase_add_loop_test(c, attention_schedules, 0, 6);
     tcase_add_loop_test(c, other_schedules, 0, (int)(sizeof trials / sizeof *trials));
     suite_add_tcase(s, c);
     return s;

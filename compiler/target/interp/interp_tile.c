@@ -239,6 +239,23 @@ static bool convert(interp_agent *ag, const ir_op *op)
     return true;
 }
 
+/* The sum of each row, in f32. */
+static void add_rows(interp_agent *ag, const ir_op *op)
+{
+    int64_t n = ag->p->hold[op->args[0]]->n[1];
+    const ir_scalar *in = cells_of(ag, op->args[0]);
+    ir_scalar *out = cells_of(ag, op->res);
+
+    for (int64_t i = 0; i < (int64_t)ag->p->length[op->res]; i++) {
+        ir_scalar v[2] = {in[i * n]};
+        for (int64_t k = 1; k < n; k++) {
+            v[1] = in[i * n + k];
+            v[0] = eval_op(OP_ADD, DT_F32, DT_F32, v, ag->launch.f64);
+        }
+        out[i] = v[0];
+    }
+}
+
 /* Each lane along the axis adds what it holds. */
 static void add_parts(interp_agent *ag, const ir_op *op)
 {
@@ -295,6 +312,9 @@ bool interp_tile_op(interp_agent *ag, const ir_op *op)
         return store_buffer(ag, op);
     case OP_CONVERT:
         return convert(ag, op);
+    case OP_MMA_SUM:
+        add_rows(ag, op);
+        return true;
     case OP_PARTIAL_SUM:
         add_parts(ag, op);
         return true;

@@ -447,6 +447,9 @@ static void emit_scheduled(nv_emit *e, const ir_op *op)
     case OP_DOT:
         nv_dot(e, op);
         return;
+    case OP_MMA_SUM:
+        nv_mma_sum(e, op);
+        return;
     case OP_PARTIAL_SUM:
         nv_partial_sum(e, op);
         return;

@@ -231,6 +231,7 @@ void nv_copy_async(nv_emit *e, const ir_op *op);
 
 /* ---- nvptx_mma.c, nvptx_dot.c ---- */
 void nv_mma(nv_emit *e, const ir_op *op);
+void nv_mma_sum(nv_emit *e, const ir_op *op);
 /* A cast to a 16-bit float that nothing but a product behind it in its block takes, as left factor:
  * not emitted, but done by nv_mma, the pieces of one step at a time, right before it. A tile that
  * is rounded at once ptxas has in other registers than mma.sync wants it (bench/NOTES.md). */

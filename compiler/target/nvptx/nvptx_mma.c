@@ -152,10 +152,20 @@ static void multiply(nv_emit *e, const char *name, LLVMValueRef *factors, LLVMVa
         acc[i] = LLVMBuildExtractValue(e->cx->b, v, (unsigned)i, "");
 }
 
-static void half_step(nv_emit *e, product *p, int k)
+static void half_multiply(nv_emit *e, const product *p, LLVMValueRef *left, LLVMValueRef *right,
+                          LLVMValueRef *acc)
 {
     const char *name = p->t == DT_BF16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
                                        : "llvm.nvvm.mma.m16n8k16.row.col.f32.f32";
+    LLVMValueRef f[FACTORS];
+
+    for (int i = 0; i < FACTORS; i++)
+        f[i] = as_operand(e, p, i < 4 ? left[i] : right[i - 4]);
+    multiply(e, name, f, acc);
+}
+
+static void half_step(nv_emit *e, product *p, int k)
+{
     LLVMValueRef(*left)[4] = arena_alloc(e->a, sizeof *left * (size_t)p->m);
     LLVMValueRef(*right)[2] = arena_alloc(e->a, sizeof *right * (size_t)p->n);
 
@@ -163,12 +173,8 @@ static void half_step(nv_emit *e, product *p, int k)
         left_words(e, p, m, k, left[m]);
     right_words(e, p, k, right);
     for (int n = 0; n < p->n; n++) {
-        for (int m = 0; m < p->m; m++) {
-            LLVMValueRef f[FACTORS];
-            for (int i = 0; i < FACTORS; i++)
-                f[i] = as_operand(e, p, i < 4 ? left[m][i] : right[n][i - 4]);
-            multiply(e, name, f, &p->acc[4 * (m * p->n + n)]);
-        }
+        for (int m = 0; m < p->m; m++)
+            half_multiply(e, p, left[m], right[n], &p->acc[4 * (m * p->n + n)]);
     }
 }
 
@@ -259,4 +265,28 @@ void nv_mma(nv_emit *e, const ir_op *op)
         tf32_step(e, &p, k);
     for (int k = 0; !tf32 && k < p.k; k += 2)
         half_step(e, &p, k);
+}
+
+/* The right factor is ones: each of its eight columns gives the sums. */
+void nv_mma_sum(nv_emit *e, const ir_op *op)
+{
+    ir_type t = nv_type(e, op->args[0]);
+    LLVMValueRef one = nv_i32(e, t.dtype == DT_BF16 ? 0x3f803f80 : 0x3c003c00);
+    LLVMValueRef left[4], *out = nv_new(e, op->res)->at;
+    layout_map map;
+
+    nv_map(e, t, &map);
+    product p = {.t = (enum dtype)t.dtype,
+                 .m = t.shape[0] / (M_STEP * layout_warps_along(&map, 0)),
+                 .k = t.shape[1] / 8,
+                 .a = {.in_registers = true, .v = op->args[0]}};
+    for (int m = 0; m < p.m; m++) {
+        LLVMValueRef zero = ll_float(e->cx->f32, 0.0), acc[] = {zero, zero, zero, zero};
+        for (int k = 0; k < p.k; k += 2) {
+            left_words(e, &p, m, k, left);
+            half_multiply(e, &p, left, (LLVMValueRef[]){one, one}, acc);
+        }
+        out[2 * m] = acc[0];
+        out[2 * m + 1] = acc[2];
+    }
 }
