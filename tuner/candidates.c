@@ -1,10 +1,12 @@
-/* Compiling candidates, several at a time. On a processor measuring waits meanwhile: it wants the
- * machine alone. A GPU is measured while the next ones are compiled; one thread less does that, so
- * that launches are queued in time. */
+/* Compiling candidates, several at a time: a queue that threads take from. Whatever is compiled is
+ * handed out at once, so one that takes long holds up nobody. On a processor measuring wants the
+ * machine alone: there nothing is handed out until nothing is compiled any more, and nothing is
+ * begun until all of it was measured. A GPU is measured while others are compiled; one thread less
+ * does that, so that launches are queued in time. */
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
-#include "runtime/clock.h"
 #include "tuner/session.h"
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,26 +16,42 @@
  * that was fastest on an H200 spills up to 172 bytes in its start or seed, which always are. */
 #define SPILLED_BYTES 64
 #define MAX_THREADS 64
-#define TICK_MS 100
+#define MAX_JOBS (MAX_THREADS + MAX_THREADS / 2 + 1)
+#define TICK_S 0.1
+
+enum job_state {
+    JOB_NONE,
+    JOB_TWIN, /* shares the code of another, which it waits for */
+    JOB_WAITS,
+    JOB_COMPILES,
+    JOB_DONE
+};
 
 typedef struct compile_job {
+    enum job_state state; /* under lock, as place is */
+    uint32_t place;       /* in the order submitted */
     uint32_t point;
-    bool waits; /* for a job before it, whose code it shares */
+    const config *cfg;
     executable *exe;
-    bool compiled;
-    double seconds;
+    bool compiled;    /* by itself */
     char reason[160]; /* why there is no executable */
 } compile_job;
 
-struct compile_batch {
+/* A worker sees its job, and of the session what tuning does not change. */
+struct compile_queue {
     session *s;
-    compile_job *job;
-    uint32_t n, nthreads;
+    unsigned flags;  /* of runtime_compile */
+    bool aside;      /* handed out while others are compiled */
+    bool drains;     /* not aside: no more until all are handed out */
+    uint32_t most;   /* jobs at a time */
+    uint32_t places; /* given so far */
+    uint32_t wanted_threads, nthreads;
     pthread_t thread[MAX_THREADS];
     pthread_mutex_t lock;
-    pthread_cond_t finished;
-    uint32_t next, done; /* under lock */
-    bool stop;
+    pthread_cond_t submitted, finished;
+    bool stop;     /* under lock */
+    uint32_t idle; /* threads that wait; under lock */
+    compile_job job[MAX_JOBS];
 };
 
 static uint32_t processors(const session *s)
@@ -49,18 +67,6 @@ static uint32_t processors(const session *s)
 bool compiles_aside(const session *s)
 {
     return s->rq.dev->drv->event_record && processors(s) > 1;
-}
-
-static uint32_t compile_threads(const session *s)
-{
-    return processors(s) - compiles_aside(s);
-}
-
-/* Half of them where two batches are under way: what is learned from one is known to the one after
- * the next. Link and code generation take as long as measuring does, so all threads find work. */
-uint32_t compile_batch_size(const session *s)
-{
-    return compiles_aside(s) ? (compile_threads(s) + 1) / 2 : compile_threads(s);
 }
 
 /* ---- code that serves several points --------------------------------------------------------- */
@@ -93,12 +99,15 @@ static executable *code_of(const session *s, uint32_t point)
     return NULL;
 }
 
-static void find_twins(compile_batch *b)
+/* Is the code of a job's point that of one before it, which is not handed out yet? */
+static bool waits_for_code(const compile_queue *q, uint32_t place, uint32_t point)
 {
-    for (uint32_t i = 1; i < b->n; i++) {
-        for (uint32_t j = 0; j < i; j++)
-            b->job[i].waits = b->job[i].waits || same_code(b->s, b->job[j].point, b->job[i].point);
+    for (uint32_t i = 0; i < MAX_JOBS; i++) {
+        const compile_job *j = &q->job[i];
+        if (j->state != JOB_NONE && j->place < place && same_code(q->s, j->point, point))
+            return true;
     }
+    return false;
 }
 
 void copy_reason(char *out, size_t size)
@@ -109,83 +118,69 @@ void copy_reason(char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static tw_status make_executable(const session *s, const config *cfg, executable *twin,
-                                 executable **out)
-{
-    const tune_request *rq = &s->rq;
-    unsigned later = compiles_aside(s) ? COMPILE_NO_LOAD : 0;
+/* ---- compiling ------------------------------------------------------------------------------- */
 
-    if (twin)
-        return runtime_exe_twin(twin, cfg, out);
-    return runtime_compile(rq->k, rq->dev, &rq->args->p, cfg, COMPILE_NO_STORE_WRITE | later, out);
-}
-
-static void compile_one(session *s, compile_job *j)
+/* twin: of this code; NULL: anew. */
+static void make_executable(const compile_queue *q, compile_job *j, executable *twin)
 {
-    const config *cfg = &s->trial[j->point].cfg;
-    executable *twin = code_of(s, j->point);
-    double start = clock_seconds();
+    const tune_request *rq = &q->s->rq;
 
     j->compiled = !twin;
-    if (make_executable(s, cfg, twin, &j->exe) != TW_OK)
+    tw_status st = twin ? runtime_exe_twin(twin, j->cfg, &j->exe)
+                        : runtime_compile(rq->k, rq->dev, &rq->args->p, j->cfg, q->flags, &j->exe);
+    if (st != TW_OK)
         copy_reason(j->reason, sizeof j->reason);
     if (!j->exe && !j->reason[0])
         snprintf(j->reason, sizeof j->reason, "it did not compile");
-    j->seconds = clock_seconds() - start;
 }
 
-static void work(compile_batch *b)
+/* The first of those in this state. */
+static compile_job *first_in(compile_queue *q, enum job_state state)
 {
-    pthread_mutex_lock(&b->lock);
-    while (b->next < b->n && !b->stop) {
-        compile_job *j = &b->job[b->next++];
-        pthread_mutex_unlock(&b->lock);
-        if (!j->waits)
-            compile_one(b->s, j);
-        pthread_mutex_lock(&b->lock);
-        b->done++;
-        pthread_cond_signal(&b->finished);
+    compile_job *found = NULL;
+
+    for (uint32_t i = 0; i < MAX_JOBS; i++) {
+        compile_job *j = &q->job[i];
+        if (j->state == state && (!found || j->place < found->place))
+            found = j;
     }
-    pthread_mutex_unlock(&b->lock);
+    return found;
+}
+
+/* Under lock, which it gives back meanwhile. False: there is nothing to do. */
+static bool compile_first(compile_queue *q)
+{
+    compile_job *j = first_in(q, JOB_WAITS);
+
+    if (!j || q->stop)
+        return false;
+    j->state = JOB_COMPILES;
+    pthread_mutex_unlock(&q->lock);
+    make_executable(q, j, NULL);
+    pthread_mutex_lock(&q->lock);
+    j->state = JOB_DONE;
+    pthread_cond_signal(&q->finished);
+    return true;
 }
 
 static void *worker(void *arg)
 {
-    work(arg);
+    compile_queue *q = arg;
+
+    pthread_mutex_lock(&q->lock);
+    while (!q->stop) {
+        if (compile_first(q))
+            continue;
+        q->idle++;
+        pthread_cond_wait(&q->submitted, &q->lock);
+        q->idle--;
+    }
+    pthread_mutex_unlock(&q->lock);
     error_clear(); /* the error of a thread that ends */
     return NULL;
 }
 
-/* Calls the progress function while the others work; told to stop, they finish what they are at. */
-static void wait_for(compile_batch *b)
-{
-    pthread_mutex_lock(&b->lock);
-    while (b->done < b->n && !b->stop) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        pthread_cond_timedwait(&b->finished, &b->lock, &until);
-        pthread_mutex_unlock(&b->lock);
-        bool go_on = session_tick(b->s, "compiling");
-        pthread_mutex_lock(&b->lock);
-        b->stop = b->stop || !go_on;
-    }
-    pthread_mutex_unlock(&b->lock);
-}
-
-static void start_threads(compile_batch *b)
-{
-    uint32_t want = compile_threads(b->s);
-
-    want = want < b->n ? want : b->n;
-    while (b->nthreads < want &&
-           pthread_create(&b->thread[b->nthreads], NULL, worker, b) == 0)
-        b->nthreads++;
-    if (b->nthreads == 0)
-        work(b);
-}
+/* ---- handing over ---------------------------------------------------------------------------- */
 
 /* Loading holds up what a GPU's driver does for others: it waits until nothing is measured. */
 static void load_code(compile_job *j)
@@ -207,63 +202,204 @@ static bool spills_too_much(const session *s, uint32_t point)
            !config_equal(&s->trial[point].cfg, &s->known);
 }
 
-static void take_over(session *s, compile_job *j)
+static void take_over(compile_queue *q, compile_job *j)
 {
+    session *s = q->s;
     trial *t = &s->trial[j->point];
 
+    if (j->state == JOB_TWIN)
+        make_executable(q, j, code_of(s, j->point));
     load_code(j);
     t->exe = j->exe;
     if (j->exe && j->compiled)
         session_keep_code(s, j->point);
-    if (spills_too_much(s, j->point)) {
+    if (j->reason[0])
+        session_finish(s, j->point, TW_TRIAL_FAILED, "%s", j->reason);
+    else if (spills_too_much(s, j->point))
         session_finish(s, j->point, TW_TRIAL_PRUNED, NULL); /* the reason is its spills */
-        return;
-    }
-    if (!j->reason[0]) { /* compiled, or not come to */
-        if (j->exe && !j->exe->from_store)
-            s->compile_s += (j->seconds - s->compile_s) / ++s->ntimed;
-        return;
-    }
-    session_finish(s, j->point, TW_TRIAL_FAILED, "%s", j->reason);
 }
 
-compile_batch *compile_begin(session *s, const uint32_t *point, uint32_t n)
+static bool is_pending(const compile_job *j)
 {
-    compile_batch *b = n ? mem_zalloc(sizeof *b) : NULL;
+    return j->state == JOB_WAITS || j->state == JOB_COMPILES;
+}
 
-    if (b)
-        b->job = mem_zalloc(n * sizeof *b->job);
-    if (!b || !b->job) {
-        mem_free(b);
-        for (uint32_t i = 0; i < n; i++)
-            session_finish(s, point[i], TW_TRIAL_FAILED, "out of memory");
+static uint32_t count_jobs(const compile_queue *q, bool pending)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MAX_JOBS; i++)
+        n += pending ? is_pending(&q->job[i]) : q->job[i].state != JOB_NONE;
+    return n;
+}
+
+/* Under lock. The first that can be handed out; NULL: none yet. */
+static compile_job *next_out(compile_queue *q)
+{
+    if (!q->aside && count_jobs(q, true) > 0)
         return NULL;
-    }
-    b->s = s;
-    b->n = n;
-    for (uint32_t i = 0; i < n; i++)
-        b->job[i].point = point[i];
-    pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->finished, NULL);
-    find_twins(b);
-    start_threads(b);
-    return b;
+    compile_job *done = first_in(q, JOB_DONE), *twin = first_in(q, JOB_TWIN);
+    if (twin && waits_for_code(q, twin->place, twin->point))
+        twin = NULL;
+    if (!done || !twin)
+        return done ? done : twin;
+    return done->place < twin->place ? done : twin;
 }
 
-void compile_end(compile_batch *b)
+/* Under lock. Waits for a thread to finish something, but not long, and calls the progress
+ * function. */
+static void wait_a_little(compile_queue *q, double most_s)
 {
-    if (!b)
-        return;
-    wait_for(b);
-    for (uint32_t i = 0; i < b->nthreads; i++)
-        pthread_join(b->thread[i], NULL);
-    pthread_cond_destroy(&b->finished);
-    pthread_mutex_destroy(&b->lock);
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (b->job[i].waits && !b->stop)
-            compile_one(b->s, &b->job[i]);
-        take_over(b->s, &b->job[i]);
+    struct timespec until;
+
+    if (q->nthreads == 0) { /* this thread does all */
+        (void)compile_first(q);
+    } else {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(1e9 * fmin(most_s, TICK_S));
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&q->finished, &q->lock, &until);
     }
-    mem_free(b->job);
-    mem_free(b);
+    pthread_mutex_unlock(&q->lock);
+    session_tick(q->s, "compiling");
+    pthread_mutex_lock(&q->lock);
+}
+
+/* Seconds that may be waited for a candidate. */
+static double patience(const compile_queue *q, double reserve_s)
+{
+    return q->s->cancelled ? 0.0 : q->aside ? session_left(q->s) - reserve_s : TICK_S;
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+tw_status compile_open(session *s, compile_queue **out)
+{
+    compile_queue *q = mem_zalloc(sizeof *q);
+    uint32_t threads = processors(s);
+
+    if (!q)
+        return error_set(TW_E_NOMEM, "no memory to compile candidates");
+    q->s = s;
+    q->aside = compiles_aside(s);
+    q->flags = COMPILE_NO_STORE_WRITE | (q->aside ? COMPILE_NO_LOAD : 0);
+    q->wanted_threads = threads - q->aside;
+    q->most = q->aside ? q->wanted_threads + (q->wanted_threads + 1) / 2 : q->wanted_threads;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->submitted, NULL);
+    pthread_cond_init(&q->finished, NULL);
+    *out = q;
+    return TW_OK;
+}
+
+bool compile_room(compile_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    uint32_t n = count_jobs(q, false);
+    pthread_mutex_unlock(&q->lock);
+    q->drains = q->drains && n > 0;
+    return n < q->most && (q->aside || !q->drains);
+}
+
+/* Under lock. A thread more, unless enough are idle or there. */
+static void wake_worker(compile_queue *q)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MAX_JOBS; i++)
+        n += q->job[i].state == JOB_WAITS;
+    pthread_cond_signal(&q->submitted);
+    if (n > q->idle && q->nthreads < q->wanted_threads &&
+        pthread_create(&q->thread[q->nthreads], NULL, worker, q) == 0)
+        q->nthreads++;
+}
+
+void compile_submit(compile_queue *q, uint32_t point)
+{
+    uint32_t place = q->places++;
+
+    pthread_mutex_lock(&q->lock);
+    bool twin = code_of(q->s, point) || waits_for_code(q, place, point);
+    compile_job *j = first_in(q, JOB_NONE);
+    *j = (compile_job){.state = twin ? JOB_TWIN : JOB_WAITS,
+                       .place = place,
+                       .point = point,
+                       .cfg = &q->s->trial[point].cfg};
+    if (!twin)
+        wake_worker(q);
+    pthread_mutex_unlock(&q->lock);
+}
+
+uint32_t compile_take(compile_queue *q, double reserve_s)
+{
+    compile_job *j = NULL;
+    double most;
+
+    q->drains = true;
+    pthread_mutex_lock(&q->lock);
+    while ((most = patience(q, reserve_s)) > 0.0 && !(j = next_out(q)) && count_jobs(q, false) > 0)
+        wait_a_little(q, most);
+    pthread_mutex_unlock(&q->lock);
+    if (!j)
+        return NO_TRIAL;
+    uint32_t point = j->point;
+    take_over(q, j);
+    pthread_mutex_lock(&q->lock);
+    j->state = JOB_NONE;
+    pthread_mutex_unlock(&q->lock);
+    return point;
+}
+
+/* Under lock. */
+static compile_job *job_of(compile_queue *q, uint32_t point)
+{
+    uint32_t i = 0;
+
+    while (q->job[i].state == JOB_NONE || q->job[i].point != point)
+        i++;
+    return &q->job[i];
+}
+
+executable *compile_await(compile_queue *q, uint32_t point)
+{
+    pthread_mutex_lock(&q->lock);
+    compile_job *j = job_of(q, point);
+    while (is_pending(j) && !q->s->cancelled)
+        wait_a_little(q, TICK_S);
+    executable *exe = j->state == JOB_DONE ? j->exe : NULL;
+    if (j->state == JOB_DONE)
+        j->state = JOB_NONE;
+    pthread_mutex_unlock(&q->lock);
+    return exe;
+}
+
+/* What failed is worth knowing, but not what failed with the device. */
+static void discard(compile_queue *q, compile_job *j)
+{
+    session *s = q->s;
+
+    s->ncompiled += j->exe && j->compiled;
+    if (j->reason[0] && !session_lost(s))
+        session_finish(s, j->point, TW_TRIAL_FAILED, "%s", j->reason);
+    runtime_exe_release(j->exe);
+    j->state = JOB_NONE;
+}
+
+void compile_close(compile_queue *q)
+{
+    compile_job *j;
+
+    pthread_mutex_lock(&q->lock);
+    q->stop = true;
+    pthread_cond_broadcast(&q->submitted);
+    pthread_mutex_unlock(&q->lock);
+    for (uint32_t i = 0; i < q->nthreads; i++)
+        pthread_join(q->thread[i], NULL);
+    while ((j = first_in(q, JOB_DONE)))
+        discard(q, j);
+    pthread_cond_destroy(&q->submitted);
+    pthread_cond_destroy(&q->finished);
+    pthread_mutex_destroy(&q->lock);
+    mem_free(q);
 }

@@ -19,6 +19,7 @@
 #define FIRST_PAIRS 6      /* in a first race; the close ones race again at the end */
 #define CLOSE 0.03         /* log ratio to the leader up to which a trial is still in the game */
 #define FINAL_PAIRS 7
+#define PAIR_COST 3.0 /* launches that a pair takes as long as, with what is around them */
 
 tw_status run_for_results(session *s, executable *exe)
 {
@@ -176,6 +177,25 @@ tw_status race_candidate(session *s, uint32_t p)
     return TW_OK;
 }
 
+double pair_seconds(const session *s)
+{
+    return PAIR_COST * trial_median(&s->trial[s->best]) * s->repeats;
+}
+
+static bool is_close_to_leader(const session *s, const trial *t)
+{
+    return t->contends && t->log_time <= s->trial[s->best].log_time + CLOSE;
+}
+
+double contest_seconds(const session *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->norder; i++)
+        n += is_close_to_leader(s, &s->trial[s->order[i]]);
+    return n * RACE_MAX_PAIRS * pair_seconds(s);
+}
+
 /* The most promising of those that are still in the game, or NO_TRIAL. */
 static uint32_t next_contender(const session *s)
 {
@@ -197,7 +217,7 @@ tw_status race_contenders(session *s, double reserve_s)
     while ((p = next_contender(s)) != NO_TRIAL && session_left(s) > reserve_s && !s->cancelled) {
         trial *t = &s->trial[p];
         tw_status failed;
-        if (t->log_time > s->trial[s->best].log_time + CLOSE)
+        if (!is_close_to_leader(s, t))
             return TW_OK; /* nor is any after it */
         t->contends = false;
         enum race_verdict v = run_race(s, p, RACE_MAX_PAIRS, &failed);

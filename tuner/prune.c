@@ -129,14 +129,14 @@ static bool beyond_gpu(needs_job *j, char *why, size_t size)
 }
 
 bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const config *cfg,
-           hash128 *code, char *why, size_t size)
+           target_needs *needs, char *why, size_t size)
 {
     lowering l;
     needs_job j = {.l = &l, .dev = dev, .p = p, .cfg = cfg};
     bool drop = false;
 
     why[0] = '\0';
-    *code = (hash128){0, 0};
+    *needs = (target_needs){0};
     if (!dev->target->needs && dev->l2_bytes == 0)
         return false;
     lowering_begin(&l, k, dev->target);
@@ -147,6 +147,6 @@ bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const con
                 ? beyond_gpu(&j, why, size)
                 : too_large(dev, block_bytes(l.module->kernel, l.module->kernel->body), why, size);
     lowering_end(&l);
-    *code = j.needs.code;
+    *needs = j.needs;
     return drop;
 }

@@ -324,8 +324,8 @@ tw_status session_failed(session *s, uint32_t p)
     const tw_error *e = error_get();
     bool lost = session_lost(s);
 
-    session_finish(s, p, TW_TRIAL_FAILED, "%s%.*s", lost ? BROKE : "",
-                   (int)strcspn(e->text, "\n"), e->text);
+    session_finish(s, p, TW_TRIAL_FAILED, "%s%.*s", lost ? BROKE : "", (int)strcspn(e->text, "\n"),
+                   e->text);
     return lost ? device_lost(s, p) : TW_OK;
 }
 
@@ -334,6 +334,12 @@ void session_keep_code(session *s, uint32_t p)
     runtime_exe_retain(s->trial[p].exe);
     s->code[p] = s->trial[p].exe;
     s->ncompiled++;
+    if (s->code[p]->from_store)
+        return;
+    s->compile_s += s->code[p]->compile_s;
+    s->compile_weight += s->trial[p].weight;
+    s->slowest = fmax(s->slowest, s->code[p]->compile_s / s->trial[p].weight);
+    s->ntimed++;
 }
 
 void session_drop(session *s, uint32_t p)

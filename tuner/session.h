@@ -18,6 +18,7 @@ typedef struct trial {
     bool broke;    /* an earlier process lost its device by it; the reason says how */
     bool same;     /* as another trial, whose code it would run */
     hash128 code;  /* of the schedule, where it is known before compiling */
+    double weight; /* of its compile, beside others */
     config cfg;
     executable *exe; /* kept while it may run again */
     uint32_t nsamples;
@@ -56,11 +57,13 @@ typedef struct session {
     char **buffer;    /* [out.n]: room to read one back */
     bool checks;      /* the device computes something that can be compared */
     bool cancelled;
-    bool empty;           /* the grid is: there is nothing to measure */
-    uint32_t best;        /* point that leads */
-    uint32_t repeats;     /* launches a sample */
-    double compile_s;     /* of one, on average */
-    uint32_t ntimed;      /* compiles that it is the average of */
+    bool empty;       /* the grid is: there is nothing to measure */
+    uint32_t best;    /* point that leads */
+    uint32_t repeats; /* launches a sample */
+    double compile_s; /* of all that was compiled, in its thread */
+    double compile_weight;
+    double slowest;       /* seconds for each of its weight that one took at most */
+    uint32_t ntimed;      /* how many that was */
     int checked_programs; /* by the interpreter */
     double ticked;        /* when progress was last reported */
     const char *phase;    /* as reported then */
@@ -77,7 +80,7 @@ bool session_tick(session *s, const char *phase);
  * more samples, stores it once more. Its executable goes unless it is still needed. */
 void session_finish(session *s, uint32_t p, tw_trial_state state, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* p's executable was compiled: its code serves other points too. */
+/* p's executable was compiled: how long that took is counted, and its code serves other points. */
 void session_keep_code(session *s, uint32_t p);
 void session_drop(session *s, uint32_t p); /* p's executable, unless it is still needed */
 /* p did not run, for this thread's error. If the device is lost with it, the tuning ends with the
@@ -90,26 +93,34 @@ void session_mismatch_text(const session *s, uint32_t tensor, const mismatch *m,
                            size_t size);
 
 /* ---- candidates.c: compiling, several at a time; what differs only in dynamic schedule parameters
- * (threads) shares one code ---- */
-typedef struct compile_batch compile_batch;
-/* Starts to compile these points. Until compile_end nothing else of the session may be compiled.
- * NULL: nothing is under way (no memory: the trials have failed). */
-compile_batch *compile_begin(session *s, const uint32_t *point, uint32_t n);
-/* Waits for them, unless the session is cancelled, and takes the code over. b may be NULL. */
-void compile_end(compile_batch *b);
-/* How many points to compile at once. */
-uint32_t compile_batch_size(const session *s);
-/* Is the device another than the one that compiles? Then one batch is compiled while another is
- * measured. */
+ * (threads) shares one code. One thread, the session's, calls these. ---- */
+typedef struct compile_queue compile_queue;
+tw_status compile_open(session *s, compile_queue **out);
+/* Can another be submitted? Where the device compiles itself, not while any of those before is
+ * still to be taken. */
+bool compile_room(compile_queue *q);
+void compile_submit(compile_queue *q, uint32_t point);
+/* A point whose compile ended, the earliest submitted of them; its trial is done if that failed or
+ * is not worth running. Where the device compiles itself, nothing is compiled any more when the
+ * first is given out. NO_TRIAL: there are no more, none came until reserve_s of the budget were
+ * left, or the session is cancelled. */
+uint32_t compile_take(compile_queue *q, double reserve_s);
+/* The code of a point that was submitted, not loaded; NULL: there is none, or the session is
+ * cancelled. */
+executable *compile_await(compile_queue *q, uint32_t point);
+/* Waits for what is being compiled, and lets go of what nobody took. */
+void compile_close(compile_queue *q);
+/* Is the device another than the one that compiles? Then the one goes on while the other
+ * measures. */
 bool compiles_aside(const session *s);
 /* The first line of this thread's error, without what goes before a diagnostic's own text. */
 void copy_reason(char *out, size_t size);
 
 /* ---- prune.c: limits known before compiling ---- */
-/* True when cfg cannot be worth compiling; why says which limit. code: as target_needs has it. Any
+/* True when cfg cannot be worth compiling; why says which limit. needs: what is known by then. Any
  * thread. */
 bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const config *cfg,
-           hash128 *code, char *why, size_t size);
+           target_needs *needs, char *why, size_t size);
 
 /* ---- measure.c: running and timing on the scratch copies ---- */
 /* One run from initial values, its results in the scratch outputs. */
@@ -120,12 +131,21 @@ tw_status measure_start(session *s);
 tw_status race_candidate(session *s, uint32_t p);
 /* Those that were close race again, at more length, until reserve_s of the budget are left. */
 tw_status race_contenders(session *s, double reserve_s);
+/* Seconds that race_contenders would take now, at most. */
+double contest_seconds(const session *s);
+/* Seconds of a pair of samples, and of what is around it. */
+double pair_seconds(const session *s);
 /* The leader against the start once more, for the numbers that are reported. */
 tw_status run_final(session *s);
 
 /* ---- verify.c: results ---- */
-/* Keeps the start's results as the reference and checks them against the interpreter. */
-tw_status verify_start(session *s);
+/* Runs some programs of the grid by the interpreter, in a tenth of the budget. *out may be NULL
+ * then, and there is nothing to compare with. */
+typedef struct oracle oracle;
+tw_status verify_interpret(session *s, oracle **out);
+/* Keeps the start's results as the reference and checks them against the interpreter's. */
+tw_status verify_start(session *s, oracle *o);
+void verify_end(oracle *o); /* may be NULL */
 /* Do the scratch outputs, just written, equal the reference? *why when not. */
 tw_status verify_outputs(session *s, bool *equal, char *why, size_t size);
 

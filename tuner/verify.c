@@ -1,6 +1,7 @@
 /* Right results. The start's are checked against the interpreter, on some programs of the grid, in
  * a tenth of the budget; every other candidate's against the start's, all of them. */
 #include "compiler/base/check.h"
+#include "compiler/base/mem.h"
 #include "runtime/clock.h"
 #include "tuner/session.h"
 #include <string.h>
@@ -36,7 +37,7 @@ static tw_status keep_reference(session *s)
 
 /* ---- the interpreter ------------------------------------------------------------------------ */
 
-typedef struct oracle {
+struct oracle {
     session *s;
     tw_device *dev;
     executable *exe;
@@ -48,7 +49,7 @@ typedef struct oracle {
     double longest;             /* seconds of a program that ran to its end */
     int64_t done[MAX_PROGRAMS]; /* those; as many as the session's checked_programs */
     int stops;
-} oracle;
+};
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -119,11 +120,14 @@ static tw_status oracle_open(oracle *o)
     return TW_OK;
 }
 
-static void oracle_close(oracle *o)
+void verify_end(oracle *o)
 {
+    if (!o)
+        return;
     scratch_destroy(&o->out);
     runtime_exe_release(o->exe);
     tw_device_close(o->dev);
+    mem_free(o);
 }
 
 static bool is_late(void *user)
@@ -208,30 +212,38 @@ static tw_status compare_with_oracle(oracle *o)
     return TW_OK;
 }
 
-static tw_status check_with_oracle(session *s)
+tw_status verify_interpret(session *s, oracle **out)
 {
     double share = BUDGET_SHARE * s->rq.budget_s;
-    oracle o = {.s = s};
 
-    tw_status st = oracle_open(&o);
+    *out = NULL;
+    if (!s->checks || strcmp(s->rq.dev->drv->name, ORACLE) == 0)
+        return TW_OK; /* it would be compared with itself */
+    oracle *o = mem_zalloc(sizeof *o);
+    if (!o)
+        return error_set(TW_E_NOMEM, "no memory to check results");
+    o->s = s;
+    tw_status st = oracle_open(o);
+    if (st == TW_OK && o->total > 0)
+        st = interpret_some(o, clock_seconds() + (share < LEAST_S ? LEAST_S : share));
     if (st == TW_OK)
-        st = interpret_some(&o, clock_seconds() + (share < LEAST_S ? LEAST_S : share));
-    if (st == TW_OK && s->checked_programs > 0)
-        st = compare_with_oracle(&o);
-    oracle_close(&o);
+        *out = o;
+    else
+        verify_end(o);
     return st;
 }
 
-tw_status verify_start(session *s)
+tw_status verify_start(session *s, oracle *o)
 {
     TRY(run_for_results(s, s->trial[0].exe));
     if (!s->checks)
         return TW_OK;
     TRY(keep_reference(s));
-    if (strcmp(s->rq.dev->drv->name, ORACLE) == 0)
-        return TW_OK; /* it would be compared with itself */
-    TRY(check_with_oracle(s));
-    if (s->checked_programs == 0 && !s->cancelled)
+    if (!o)
+        return TW_OK;
+    if (s->checked_programs > 0)
+        return compare_with_oracle(o);
+    if (!s->cancelled)
         runtime_log(s->rq.k->cx, TW_LOG_WARNING,
                     "kernel '%s': results are not checked: interpreting one program takes longer "
                     "than a tenth of the budget",

@@ -203,7 +203,7 @@ bool gpu_cover_fits(gpu_cover *c, const gpu_cover_row *row)
     const tw_kernel *k = c->kernel[row->at[COVER_MASK]];
     const tw_device *dev = &c->gpu[row->at[COVER_GPU]];
     char pins[COVER_TEXT];
-    hash128 code;
+    target_needs needs;
     problem p;
     config cfg;
 
@@ -213,7 +213,7 @@ bool gpu_cover_fits(gpu_cover *c, const gpu_cover_row *row)
         copy_reason(c->reason, sizeof c->reason);
         return false;
     }
-    return !prune(k, dev, &p, &cfg, &code, c->reason, sizeof c->reason);
+    return !prune(k, dev, &p, &cfg, &needs, c->reason, sizeof c->reason);
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */

@@ -19,9 +19,10 @@ static tw_status fake_launch(tw_device *dev, void *loaded, const driver_step *s,
     if (fake.pause_us)
         usleep((useconds_t)fake.pause_us);
     atomic_fetch_add(&fake.launches, 1);
+    atomic_fetch_add(&fake.disturbed, atomic_load(&fake.compiling) > 0);
     pthread_mutex_lock(&lock);
     fake.last = programs;
-    fake.now += fake.cost(programs);
+    fake.now += fake.cost ? fake.cost(programs) : 0.0;
     fake.broken = fake.broken || programs == fake.breaks_at;
     bool broken = fake.broken;
     pthread_mutex_unlock(&lock);
@@ -81,9 +82,13 @@ static bool fake_lost(const tw_device *dev)
 static tw_status fake_finish(tw_device *dev, artifact *art, arena *mem)
 {
     (void)dev, (void)mem;
+    atomic_fetch_add(&fake.compiled, 1);
+    atomic_fetch_add(&fake.compiling, 1);
+    tw_status st = fake.compiles ? fake.compiles(art) : TW_OK;
+    atomic_fetch_sub(&fake.compiling, 1);
     if (fake.spills && strstr(art->launch_text, fake.spills))
         art->spill_bytes = fake.spilled;
-    return TW_OK;
+    return st;
 }
 
 static tw_status fake_needs(const target *t, const target_input *in, target_needs *out)
@@ -93,7 +98,10 @@ static tw_status fake_needs(const target *t, const target_input *in, target_need
     return TW_OK;
 }
 
-target fake_knowing_target;
+target fake_knowing_target, fake_dynamic_target;
+
+static const sched_param threads_param = {
+    .name = "threads", .help = "no matter", .lo = 1, .hi = 1024, .dynamic = true};
 
 tw_device *fake_open(double (*cost)(int64_t programs))
 {
@@ -113,8 +121,25 @@ tw_device *fake_open(double (*cost)(int64_t programs))
     dev->drv = &table;
     fake_knowing_target = interp_target;
     fake_knowing_target.needs = fake_needs;
+    fake_dynamic_target = interp_target;
+    fake_dynamic_target.sched = &threads_param;
+    fake_dynamic_target.nsched = 1;
     memset(&fake, 0, sizeof fake);
     fake.cost = cost;
+    return dev;
+}
+
+tw_device *fake_open_processor(void)
+{
+    static driver table;
+    tw_device *dev = fake_open(NULL);
+
+    table = *dev->drv;
+    table.event_create = NULL;
+    table.event_destroy = NULL;
+    table.event_record = NULL;
+    table.event_seconds = NULL;
+    dev->drv = &table;
     return dev;
 }
 

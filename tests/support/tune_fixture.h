@@ -14,6 +14,9 @@ typedef struct fake_device {
     const char *spills;               /* what is in the launch function of code that spills   */
     int spilled;                      /* so many bytes                                        */
     int pause_us;                     /* what a launch takes in truth, besides                */
+    tw_status (*compiles)(const artifact *art); /* in the thread that compiles it; NULL: fine */
+    atomic_int compiled, compiling; /* how many were, and are, in there                     */
+    atomic_int disturbed;           /* launches meanwhile                                   */
     atomic_long launches;
     int64_t last; /* programs of the last launch                          */
     double now;   /* seconds of launches so far                           */
@@ -22,9 +25,13 @@ extern fake_device fake;
 
 /* Over rt_cx; every field of fake is cleared but cost. */
 tw_device *fake_open(double (*cost)(int64_t programs));
+/* The same as a processor is: it has no events, so its times are real ones. */
+tw_device *fake_open_processor(void);
 
 /* The interpreter's target, but of code it knows beforehand when it is the same. */
 extern target fake_knowing_target;
+/* The same with a parameter, threads, that does not shape code. */
+extern target fake_dynamic_target;
 
 /* y = x + 1 over N elements, tune BLOCK in {64, 16, 32, 128, 256, 512}, M: a second one without
  * effect in {1, 2, 4}. */

@@ -8,7 +8,7 @@ static tw_kernel *k;
 static problem p;
 static config cfg;
 static char why[160];
-static hash128 code;
+static target_needs needs;
 
 static void setup(void)
 {
@@ -35,7 +35,7 @@ static bool pruned(size_t l2_bytes, int64_t block)
     for (uint32_t i = 0; i < 3; i++)
         cfg.value[i].value = block;
     dev->l2_bytes = l2_bytes;
-    return prune(k, dev, &p, &cfg, &code, why, sizeof why);
+    return prune(k, dev, &p, &cfg, &needs, why, sizeof why);
 }
 
 /* 64 x 64 tiles of f32 are 16 KiB: the accumulator, carried, and the dot's operands and result. */
@@ -85,7 +85,7 @@ static bool pruned_on(tw_device *gpu, const char *pins)
     for (uint32_t i = 0; i < attention->source->sig.nparams; i++)
         q.facts[i] = (tensor_facts){true, 16};
     RT_OK(config_pin(attention, gpu->target, gpu, &q, pins, &c, NULL));
-    return prune(attention, gpu, &q, &c, &code, why, sizeof why);
+    return prune(attention, gpu, &q, &c, &needs, why, sizeof why);
 }
 
 START_TEST(limits_of_a_gpu)
@@ -117,8 +117,8 @@ END_TEST
 static hash128 code_of(tw_device *gpu, const char *pins)
 {
     ck_assert_msg(!pruned_on(gpu, pins), "%s: %s", pins, why);
-    ck_assert(code.lo | code.hi);
-    return code;
+    ck_assert(needs.code.lo | needs.code.hi);
+    return needs.code;
 }
 
 /* Of one stage and of two, not: of the same by other parameters. */

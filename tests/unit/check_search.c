@@ -178,42 +178,49 @@ static void build(const landscape *l, uint32_t start)
     space_enumerate(&sp, &a, value, NULL, NULL);
 }
 
-typedef struct proposals {
-    uint32_t point[8], n;
-} proposals;
-
-static proposals propose(search *s, uint32_t batch)
+/* Is the point of use? */
+static bool tell(search *s, const landscape *l, uint32_t point, double sigma, double *best)
 {
-    proposals p = {.n = 0};
+    double c = cost_of(l, point);
 
-    while (p.n < batch && (p.point[p.n] = search_next(s)) != SEARCH_DONE)
-        p.n++;
-    return p;
+    *best = fmin(*best, c);
+    search_tell(s, point, isfinite(c) ? log(c) + sigma * noise() : INFINITY);
+    return isfinite(c);
 }
 
-/* The best true cost among what a search of `limit` trials, told `batch` at a time, tries; late:
- * told of a batch when the next one was proposed, as on a GPU. */
-static double searched(const landscape *l, uint32_t limit, uint32_t batch, bool late, double sigma)
+/* The best true cost among what a search of `limit` trials tries, told `batch` at a time. */
+static double searched(const landscape *l, uint32_t limit, uint32_t batch, double sigma)
 {
     search *s = search_create(&sp, &a, limit);
     double best = INFINITY;
-    uint32_t tried = 0;
-    proposals now = propose(s, batch), next = {.n = 0};
+    uint32_t tried = 0, n;
 
-    while (now.n > 0 || next.n > 0) {
-        if (late)
-            next = propose(s, batch);
-        for (uint32_t i = 0; i < now.n; i++) {
-            double c = cost_of(l, now.point[i]);
-            best = fmin(best, c);
-            search_tell(s, now.point[i], isfinite(c) ? log(c) + sigma * noise() : INFINITY);
-            tried += isfinite(c) ? 1 : 0;
-        }
-        now = late ? next : propose(s, batch);
-        next.n = 0;
-    }
+    do {
+        uint32_t point[8];
+        for (n = 0; n < batch && (point[n] = search_next(s)) != SEARCH_DONE; n++)
+            ;
+        for (uint32_t i = 0; i < n; i++)
+            tried += tell(s, l, point[i], sigma, &best);
+    } while (n > 0);
     ck_assert_uint_le(tried, limit);
     return best;
+}
+
+/* The same told one at a time, in the order proposed, while `most` are under way: as on a GPU. */
+static double streamed(const landscape *l, uint32_t limit, uint32_t most, double sigma)
+{
+    enum { ROOM = 64 };
+    search *s = search_create(&sp, &a, limit);
+    uint32_t under_way[ROOM], first = 0, n = 0, p;
+    double best = INFINITY;
+
+    for (;;) {
+        while (n < most && (p = search_next(s)) != SEARCH_DONE)
+            under_way[(first + n++) % ROOM] = p;
+        if (n-- == 0)
+            return best;
+        (void)tell(s, l, under_way[first++ % ROOM], sigma, &best);
+    }
 }
 
 /* From every start: within 3 % of the best of all in a quarter of the trials. */
@@ -232,7 +239,7 @@ START_TEST(a_quarter_of_the_trials_is_enough)
         if (!isfinite(cost_of(l, 0)))
             continue; /* a default that does not run is no start */
         for (size_t b = 0; b < sizeof batch / sizeof batch[0]; b++) {
-            double ratio = searched(l, (usable + 3) / 4, batch[b], false, 0.003) / best_of_all(l);
+            double ratio = searched(l, (usable + 3) / 4, batch[b], 0.003) / best_of_all(l);
             starts++;
             missed += ratio > 1.03;
             worst = fmax(worst, ratio);
@@ -246,8 +253,8 @@ START_TEST(a_quarter_of_the_trials_is_enough)
 }
 END_TEST
 
-/* What a GPU's tuning of 4 s has time for: some 32 candidates, told in batches of 8 when the next
- * batch is under way. */
+/* What a GPU's tuning of 4 s has time for, and less: 32 candidates, of which 23 are under way where
+ * 16 processors compile. */
 START_TEST(thirty_two_candidates_on_a_gpu)
 {
     static const landscape l = {"attention_h200", attention_h200, build_attention_h200};
@@ -260,7 +267,7 @@ START_TEST(thirty_two_candidates_on_a_gpu)
     double best = best_of_all(&l);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         random_state = seed * 7919 + 1;
-        double ratio = searched(&l, 32, 8, true, 0.01) / best;
+        double ratio = streamed(&l, 32, 23, 0.01) / best;
         missed += ratio > 1.03;
         sum += ratio;
         worst = fmax(worst, ratio);
@@ -350,7 +357,9 @@ START_TEST(a_quarter_of_recorded_trials_is_enough)
     double best = best_of_all(&l);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         random_state = seed * 7919 + 1;
-        double ratio = searched(&l, limit, late ? 2 : 1 + seed % 2, late, sigma[_i / 3 % 2]) / best;
+        double found = late ? streamed(&l, limit, 4, sigma[_i / 3 % 2])
+                            : searched(&l, limit, 1 + seed % 2, sigma[_i / 3 % 2]);
+        double ratio = found / best;
         missed += ratio > 1.03;
         sum += ratio;
         worst = fmax(worst, ratio);

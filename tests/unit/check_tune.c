@@ -293,13 +293,14 @@ END_TEST
 START_TEST(the_same_code_is_tried_once)
 {
     tw_tune_report *r = NULL;
-    int same = 0, timed = 0;
+    int same = 0, timed = 0, skipped = 0;
 
     dev->target = &fake_knowing_target;
     RT_OK(tune(NULL, &r));
     for (size_t i = 0; i < tw_tune_report_count(r); i++) {
         const tw_trial *t = tw_tune_report_trial(r, i);
         timed += t->samples > 0;
+        skipped += t->state == TW_TRIAL_SKIPPED;
         if (t->state != TW_TRIAL_PRUNED)
             continue;
         ck_assert_ptr_nonnull(strstr(t->reason, "the same code as BLOCK="));
@@ -307,7 +308,8 @@ START_TEST(the_same_code_is_tried_once)
         same++;
     }
     ck_assert_int_eq(timed, 6);
-    ck_assert_int_eq(same, 12);
+    ck_assert_int_eq(same + skipped, 12);
+    ck_assert_int_le(skipped, 2); /* after 16 it may be known that no more is needed */
     ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
     tw_tune_report_destroy(r);
 }
