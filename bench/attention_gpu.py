@@ -20,6 +20,7 @@ Needs PyTorch with CUDA; the library is found as the Python package finds it. Ex
 itself failed in some cell.
 """
 import argparse
+import collections
 import json
 import math
 import os
@@ -61,6 +62,7 @@ class Ours:
         best, first = report.winner, report.default
         return {"config": best.config, "layer": report.layer, "tune_s": time.time() - t0,
                 "trials": sum(t.samples > 0 for t in report.trials),
+                "states": dict(collections.Counter(t.state for t in report.trials)),
                 "over_default": first.median_s / best.median_s if best.median_s else None}
 
     def prepare(self, q, k, v, causal):
