@@ -43,6 +43,7 @@ extern _Thread_local bool was_injected;
 CUresult fake_enter(const char *name, int needs);
 CUresult fake_leave(CUresult r);
 CUcontext fake_current(void);
+void fake_memory_drop(const region *r);
 region *add_region(void *at, size_t size, int type, int ordinal);
 
 #define ENTER(needs)                                                                               \

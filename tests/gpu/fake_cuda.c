@@ -197,7 +197,7 @@ static void drop_context(CUcontext cx)
 {
     for (int i = 0; i < MOST; i++) {
         if (regions[i].ours && regions[i].cx == cx) {
-            free(regions[i].at);
+            fake_memory_drop(&regions[i]);
             regions[i] = (region){0};
         }
         if (modules[i] && modules[i]->cx == cx) {
@@ -537,7 +537,7 @@ static CUcontext application_context(CUdevice device)
     return &own[device];
 }
 
-__attribute__((constructor)) static void reset(void)
+__attribute__((constructor(101))) static void reset(void)
 {
     for (int i = 0; i < FAKE_DEVICES; i++) {
         drop_context(&primary[i]);

@@ -2,6 +2,7 @@
 #include "tests/gpu/fake_core.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct CUevent_st {
     double at;
@@ -31,6 +32,26 @@ region *add_region(void *at, size_t size, int type, int ordinal)
     return &regions[i];
 }
 
+/* What is large is only there where it is touched. */
+enum { LARGE = 64 << 20 };
+
+static char *new_memory(size_t size)
+{
+    if (size >= LARGE)
+        return mmap(NULL, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at = aligned_alloc(256, (size + 255) / 256 * 256);
+    return memset(at, 0xa5, size);
+}
+
+void fake_memory_drop(const region *r)
+{
+    if (r->size >= LARGE)
+        munmap(r->at, r->size);
+    else
+        free(r->at);
+}
+
 static CUresult give_memory(CUdeviceptr *p, size_t size)
 {
     if (size == 0)
@@ -38,8 +59,7 @@ static CUresult give_memory(CUdeviceptr *p, size_t size)
     if (size > control.memory_left)
         return CUDA_ERROR_OUT_OF_MEMORY;
     control.memory_left -= size;
-    char *at = aligned_alloc(256, (size + 255) / 256 * 256);
-    memset(at, 0xa5, size);
+    char *at = new_memory(size);
     region *r = add_region(at, size, CU_MEMORYTYPE_DEVICE, fake_current()->device);
     r->ours = true;
     r->cx = fake_current();
@@ -54,7 +74,7 @@ static CUresult take_memory(CUdeviceptr p)
     if (!r || !r->ours || r->cx != fake_current() || p != (uintptr_t)r->at)
         return INVALID_VALUE;
     control.memory_left += r->type == CU_MEMORYTYPE_DEVICE ? r->size : 0;
-    free(r->at);
+    fake_memory_drop(r);
     *r = (region){0};
     return CUDA_SUCCESS;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the root of the project or of what scripts/gpu_pack.sh packed:
 #     tests/gpu/prove.sh [PATH...]
-# cuda_proof, then every table of verify_kernels on each code path (sm_80 and the device's own, ""; or
-# cpu-amx and such: the CPU's), one process a core. Prints a line a path and what failed; all of it is
+# cuda_proof, then verify_cases and every table of verify_kernels on each code path (sm_80 and the device's
+# own, ""; or cpu-amx and such: the CPU's), one process a core. Prints a line a path and what failed; all of it is
 # left in $LOGS (build-portable/log). Exit code 0: nothing failed.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -11,6 +11,15 @@ logs=${LOGS:-build-portable/log}
 mkdir -p "$logs"
 [ $# -gt 0 ] || set -- sm_80 ""
 failed=0
+
+# prove_cases PATH
+prove_cases() {
+    local name=${1:-own}
+    local log=$logs/cases_$name.log
+    TW_GPU_TARGET=$1 "$programs/verify_cases" >"$log" 2>&1 || failed=1
+    echo "$name: public cases: $(tail -n 1 "$log" | grep -q '^100%' && echo all right || echo WRONG)"
+    grep -E 'skipped|:[FE]:' "$log"
+}
 
 # prove_path PATH
 prove_path() {
@@ -36,6 +45,7 @@ if [ -x "$programs/cuda_proof" ] && [[ $1 != cpu* ]]; then
     grep '^WRONG' "$logs/cuda_proof.log"
 fi
 for path; do
+    [[ $path == cpu* ]] || prove_cases "$path"
     prove_path "$path"
 done
 exit $failed

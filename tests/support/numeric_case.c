@@ -71,6 +71,14 @@ tw_kernel *num_load(num_device *d, const char *path)
     return k;
 }
 
+tw_kernel *num_load_text(num_device *d, const char *text)
+{
+    tw_kernel *k = NULL;
+
+    num_must(tw_kernel_load_text(d->cx, "case.tw", text, strlen(text), NULL, &k), text);
+    return k;
+}
+
 /* ---- how much runs ---- */
 
 enum { SANITIZED = PATIENCE > 1 };
@@ -317,19 +325,20 @@ static void mirror_open(num_device *d, mirror *m, const DLTensor *dl, DLDevice w
     m->dl.data = (unsigned char *)m->at + ((unsigned char *)dl->data - first);
 }
 
-static void mirror_close(num_device *d, mirror *m)
+/* Nothing is copied back after a failure: its error is still to be read. */
+static void mirror_close(num_device *d, mirror *m, bool ran)
 {
     num_tensor *t = m->of;
 
-    if (!t->is_protected)
+    if (!t->is_protected && ran)
         num_must(tw_memory_copy(d->dev, t->map + t->page, m->at, t->map_bytes - 2 * t->page,
                                 TW_COPY_FROM_DEVICE, NULL),
                  "copy back");
     tw_memory_free(d->dev, m->at);
 }
 
-void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                const tw_launch_options *options)
+tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                  const tw_launch_options *options)
 {
     tw_device_info info = TW_DEVICE_INFO_INIT;
     tw_arg there[MAX_ARGS];
@@ -345,10 +354,18 @@ void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
         mirror_open(d, &m[mirrors], args[i].value.tensor, info.memory);
         there[i].value.tensor = &m[mirrors++].dl;
     }
-    num_must(tw_launch_with(k, d->dev, NULL, there, n, options), "launch");
-    num_must(tw_stream_sync(d->dev, NULL), "sync");
+    tw_status st = tw_launch_with(k, d->dev, NULL, there, n, options);
+    if (st == TW_OK)
+        st = tw_stream_sync(d->dev, NULL);
     for (size_t i = 0; i < mirrors; i++)
-        mirror_close(d, &m[i]);
+        mirror_close(d, &m[i], st == TW_OK);
+    return st;
+}
+
+void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                const tw_launch_options *options)
+{
+    num_must(num_try(d, k, args, n, options), "launch");
 }
 
 /* ---- comparison ---- */

@@ -22,6 +22,7 @@ typedef struct num_device {
 bool num_open(num_device *d, const char *spec, const char *target);
 void num_close(num_device *d);
 tw_kernel *num_load(num_device *d, const char *path);
+tw_kernel *num_load_text(num_device *d, const char *text); /* as case.tw */
 /* printf that is seen even when the test's process ends right after. */
 void num_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* How much of a table of cases runs: every num_thin(n)-th instead of every n-th, and num_count(n)
@@ -95,8 +96,10 @@ void num_protect(num_tensor *t);
 bool num_padding_intact(const num_tensor *t);
 /* Launches, and waits. Every tensor among args is the dl of a num_tensor: where the device has
  * memory of its own, it runs on copies there, each with all that lies between its guard pages, and
- * what is not protected is copied back. Aborts the test with the library's message when it fails.
- */
+ * what is not protected is copied back, if it succeeds. */
+tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                  const tw_launch_options *options);
+/* Aborts the test with the library's message when it fails. */
 void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
                 const tw_launch_options *options);
 
