@@ -10,7 +10,10 @@
  * The least and the greatest element of an integer tile come from scalars where the tile counts up
  * from one (n0 + arange) or is widened from less, and from a reduction along what it varies in
  * otherwise. Sums are taken apart only when their parts vary along different dimensions, so that
- * both are at their ends at once, and when facts.h shows that no sum can wrap.
+ * both are at their ends at once. Unless facts.h shows that no sum can wrap, it is asked where the
+ * program runs: if one does, the ends are those of the type. A reduction instead would be exact,
+ * but on a GPU what comes from lanes counts as different in each: loops bounded by it would have
+ * neither uniform registers nor uniform branches.
  *
  * leaves: no `some` and no `every`; scalars in front of where they stood, for licm.
  */
@@ -130,14 +133,45 @@ static int other_end(int end)
     return end == LEAST ? GREATEST : LEAST;
 }
 
+/* code(x, y) in type t with both operands at the ends that put the result at its own. */
+static ir_val both_ends(bounding *s, int end, const ir_op *op, enum dtype t, int depth)
+{
+    ir_val at[2];
+
+    for (int i = 0; i < 2; i++) {
+        int wanted = i == 1 && op->code == OP_SUB ? other_end(end) : end;
+        at[i] = extreme(s, wanted, op->args[i], depth);
+        if (ir_type_of(s->fn, at[i]).dtype != t)
+            at[i] = ir_cast(&s->b, at[i], t);
+    }
+    return ir_binary(&s->b, (enum ir_opcode)op->code, at[0], at[1]);
+}
+
+/* Of a sum that may wrap, of at most 32 bits: the end of the type if one does. */
+static ir_val end_if_it_fits(bounding *s, int end, const ir_op *op, enum dtype t, int depth)
+{
+    int64_t most = ((int64_t)1 << (dtype_bits(t) - 1)) - 1;
+    ir_val least = both_ends(s, LEAST, op, DT_I64, depth);
+    ir_val greatest = both_ends(s, GREATEST, op, DT_I64, depth);
+    ir_val above = ir_binary(&s->b, OP_CMP_LE, ir_const_int(&s->b, DT_I64, -most - 1), least);
+    ir_val below = ir_binary(&s->b, OP_CMP_LE, greatest, ir_const_int(&s->b, DT_I64, most));
+    ir_val fits = ir_binary(&s->b, OP_AND, above, below);
+    ir_val exact = ir_cast(&s->b, end == LEAST ? least : greatest, t);
+
+    return ir_where(&s->b, fits, exact, ir_const_int(&s->b, t, end == LEAST ? -most - 1 : most));
+}
+
 /* Of a sum or difference whose parts are at their ends at once; 0: it is not one. */
 static ir_val end_of_sum(bounding *s, int end, const ir_op *op, int depth)
 {
-    if (!vary_apart(s, op) || !never_wraps(s, op))
+    enum dtype t = (enum dtype)ir_type_of(s->fn, op->res).dtype;
+
+    if (!vary_apart(s, op))
         return 0;
-    ir_val x = extreme(s, end, op->args[0], depth);
-    ir_val y = extreme(s, op->code == OP_SUB ? other_end(end) : end, op->args[1], depth);
-    return ir_binary(&s->b, (enum ir_opcode)op->code, x, y);
+    if (never_wraps(s, op))
+        return both_ends(s, end, op, t, depth);
+    bool widens = dtype_kind(t) == DTK_SINT && dtype_bits(t) <= 32;
+    return widens ? end_if_it_fits(s, end, op, t, depth) : 0;
 }
 
 /* x / c, x >> c and casts to wider integers rise with x. */

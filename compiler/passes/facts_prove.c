@@ -276,17 +276,21 @@ static bool prove_case(prover *p, const form *x, uint32_t key, const bound *b)
     return ok;
 }
 
+/* One of several bounds may lead astray: each but the last is given half of what is left. */
 static bool prove_by_bounds(prover *p, const form *x, uint32_t key, const bounds *b)
 {
     form y;
+    bool ok = false;
 
     if (b->split)
         return b->n == 2 && prove_case(p, x, key, &b->at[0]) && prove_case(p, x, key, &b->at[1]);
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (form_replace(&y, x, key, &b->at[i].x, b->at[i].scale) && prove(p, &y))
-            return true;
+    for (uint32_t i = 0; i < b->n && !ok; i++) {
+        int kept = i + 1 < b->n ? p->budget / 2 : 0;
+        p->budget -= kept;
+        ok = form_replace(&y, x, key, &b->at[i].x, b->at[i].scale) && prove(p, &y);
+        p->budget += kept;
     }
-    return false;
+    return ok;
 }
 
 /* A known form with the same sign of key's coefficient, subtracted so often that the key goes. */
