@@ -5,6 +5,7 @@
 #include "compiler/target/target.h"
 #include "tests/support/schedule_fixture.h"
 #include <check.h>
+#include <string.h>
 
 static const cpu_isa wide = {.name = "test", .lanes = 16, .mr = 4, .nr = 4, .fma = true};
 
@@ -298,6 +299,96 @@ START_TEST(tiles_beyond_the_limit_are_refused)
 }
 END_TEST
 
+/* ---- what is asked for ahead ----------------------------------------------------------------- */
+
+/* A product with something added: t, against its order, and u, along it, move with the loop; w does
+ * not. */
+static const char ahead_text[] =
+    "kernel k(x: f32[M, 64], y: f32[N, 64], t: f32[M, N], u: f32[N, M], w: f32[M, 64],\n"
+    "         out z: f32[M, 64])\n"
+    "grid (cdiv(M, 64))\n"
+    "{\n"
+    "    let m0 = program_id(0) * 64, q = load(x[m0 :+ 64, :]);\n"
+    "    var acc = zeros(f32[64, 64]);\n"
+    "    for n0 in range(0, N, 64) {\n"
+    "        let s = dot(q, trans(load(y[n0 :+ 64, :])));\n"
+    "        let a = s + load(t[m0 :+ 64, n0 :+ 64]) + trans(load(u[n0 :+ 64, m0 :+ 64]));\n"
+    "        acc = dot(exp2(a + load(w[m0 :+ 64, :])), load(y[n0 :+ 64, :]), acc);\n"
+    "    }\n"
+    "    store(z[m0 :+ 64, :], acc);\n"
+    "}\n";
+
+/* How often b and its regions ask for something: always for t, 64 columns on. */
+static int count_ahead(const cpu_plan *p, const cpu_block *b)
+{
+    int n = 0;
+
+    for (const cpu_step *s = b->first; s; s = s->next) {
+        for (uint32_t i = 0; s->kind == STEP_NEST && i < s->nest->ahead.n; i++, n++) {
+            const cpu_ahead *a = &s->nest->ahead.at[i];
+            ck_assert_str_eq(p->fn->params.at[cpu_view_param(p, a->load->args[0])].name, "t");
+            ck_assert_int_eq(a->lane, 0);
+            ck_assert_int_eq(a->by[0], 0);
+            ck_assert_int_eq(a->by[1], 64);
+        }
+        for (int r = 0; r < 2 && s->region[r]; r++)
+            n += count_ahead(p, s->region[r]);
+    }
+    return n;
+}
+
+static tw_status plan_ahead(void *arg)
+{
+    ir_module *m = schedule_lower_text(ahead_text, "", 16);
+    const cpu_plan *p = cpu_plan_new(&schedule_memory, m->kernel, &wide);
+
+    (void)arg;
+    ck_assert_int_eq(count_ahead(p, p->body), 1);
+    p = attention_plan(DT_F32, &wide, 64, 64, 128, true);
+    ck_assert_int_eq(count_ahead(p, p->body), 0);
+    return TW_OK;
+}
+
+START_TEST(a_block_against_its_order_is_asked_for_ahead)
+{
+    under_guard(plan_ahead);
+}
+END_TEST
+
+static int count_text(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what)) != NULL) {
+        text += strlen(what);
+        n++;
+    }
+    return n;
+}
+
+/* 16 steps of a nest share 64 rows of 4 lines: each asks for 16; so in the loop over whole blocks
+ * and in the one over what is left. */
+static tw_status emit_ahead(void *arg)
+{
+    const target *t = target_find("cpu-avx512");
+    target_input in = {.module = schedule_lower_text(ahead_text, "", 16), .diags = &schedule_diags};
+    const char *ll;
+    size_t size;
+
+    (void)arg;
+    if (!t)
+        return TW_OK; /* another architecture */
+    ck_assert_int_eq(t->emit(t, &in, "ll", &schedule_memory, &ll, &size), TW_OK);
+    ck_assert_int_eq(count_text(ll, "call void @llvm.prefetch"), 2 * 16);
+    return TW_OK;
+}
+
+START_TEST(each_line_is_asked_for_once)
+{
+    under_guard(emit_ahead);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("plans of the CPU");
@@ -311,6 +402,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_swap_is_one_nest_in_place);
     tcase_add_test(t, parts_shared_at_every_level_cost_once);
     tcase_add_test(t, tiles_beyond_the_limit_are_refused);
+    tcase_add_test(t, a_block_against_its_order_is_asked_for_ahead);
+    tcase_add_test(t, each_line_is_asked_for_once);
     suite_add_tcase(s, t);
     return s;
 }

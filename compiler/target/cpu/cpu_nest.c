@@ -459,6 +459,7 @@ static cpu_block *form_block(cpu_plan *p, ir_block *blk, cpu_step *owner, cpu_bl
     for IR_EACH_OP(op, blk)
         form_op(&f, op);
     shape_nests(p, b);
+    cpu_look_ahead(p, b);
     return b;
 }
 

@@ -557,6 +557,7 @@ static void emit_tile_group(cpu_nesting *s, int nr)
     reductions_begin(s, nr);
     if (whole) {
         cpu_index row = cpu_loop_open(e, &l, whole, most, s->carried, s->ncarried);
+        cpu_emit_ahead(s, most, nr, row);
         emit_tile_rows(s, nr, row, most);
         cpu_loop_close(e, &l, s->carried);
     }
@@ -595,6 +596,7 @@ static void emit_group(cpu_nesting *s, int nr)
     }
     reductions_begin(s, nr);
     cpu_index row = cpu_loop_open(e, &l, whole, mr, s->carried, s->ncarried);
+    cpu_emit_ahead(s, mr, nr, row);
     emit_units(s, mr, nr, row);
     cpu_loop_close(e, &l, s->carried);
     if (rows > whole)

@@ -23,6 +23,10 @@ LLVMValueRef cpu_widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef
 cpu_at cpu_without(const cpu_nesting *s, cpu_at at, int axis); /* of the reduced tile */
 cpu_at cpu_vector_at(const cpu_nesting *s, int j);             /* vector j of the group */
 
+/* ---- cpu_ahead.c ---- */
+/* What the nest is to ask for: the share of mr rows of nr vectors, from row on. */
+void cpu_emit_ahead(cpu_nesting *s, int mr, int nr, cpu_index row);
+
 /* ---- cpu_fold.c ---- */
 void cpu_fold_begin(cpu_nesting *s, int nr);
 void cpu_fold_units(cpu_nesting *s, const cpu_item *item, const cpu_at *at, int mr, int nr);

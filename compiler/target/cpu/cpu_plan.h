@@ -86,6 +86,13 @@ typedef struct cpu_item {
     uint32_t buf; /* BUFFER: where to; 0 = v's own */
 } cpu_item;
 
+/* A load whose block of the next iteration a dot's nest asks for; see cpu_ahead.c. */
+typedef struct cpu_ahead {
+    const ir_op *load;
+    int lane;                  /* the dimension of the view that lies in the lanes */
+    int64_t by[VIEW_MAX_RANK]; /* how much further the next block begins */
+} cpu_ahead;
+
 /* Loops over one index space. Two forms:
  *   vertical    other rows { lane groups of nr vectors { `inner` rows, mr at a time } }
  *   horizontal  all rows { lane groups }                    for reductions along the lanes */
@@ -102,6 +109,7 @@ typedef struct cpu_nest {
     int mr, nr;
     ir_op *dot;
     VEC(cpu_item) items;
+    VEC(cpu_ahead) ahead;
 } cpu_nest;
 
 enum cpu_step_kind {
@@ -214,6 +222,9 @@ typedef void (*cpu_leaf_fn)(void *arg, const cpu_leaf *leaf);
 void cpu_each_leaf(cpu_plan *p, const cpu_item *item, cpu_leaf_fn fn, void *arg);
 /* True when the leaf is read at exactly the indices of the space, by one iteration. */
 bool cpu_leaf_local(const cpu_plan *p, const cpu_leaf *leaf, const cpu_nest *nest);
+
+/* Finds what the nests of a loop's body should ask for. */
+void cpu_look_ahead(cpu_plan *p, cpu_block *b);
 
 uint32_t cpu_new_buf(cpu_plan *p, ir_type type, int lane);
 /* One that keeps elements as a tensor does, or in pairs. */

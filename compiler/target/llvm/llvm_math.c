@@ -179,15 +179,55 @@ static LLVMValueRef tanh_by_size(const ll_math *e, LLVMValueRef x)
  * is nearly right leaves. */
 static LLVMValueRef over_itself_and_2(const ll_math *e, LLVMValueRef s)
 {
-    LLVMValueRef sum = flt_add(e, s, flt_number(s, 2.0)), inverse;
-
-    if (e->reciprocal)
-        inverse = e->reciprocal(e->cx, sum);
-    else
-        inverse = LLVMBuildFDiv(e->cx->b, flt_number(s, 1.0), sum, "");
+    LLVMValueRef sum = flt_add(e, s, flt_number(s, 2.0));
+    LLVMValueRef inverse = LLVMBuildFDiv(e->cx->b, flt_number(s, 1.0), sum, "");
     LLVMValueRef q = flt_mul(e, s, inverse), minus_q = LLVMBuildFNeg(e->cx->b, q, "");
     LLVMValueRef rest = ll_fma(e->cx, q, flt_number(s, -2.0), s);
     return ll_fma(e->cx, ll_fma(e->cx, minus_q, s, rest), inverse, q);
+}
+
+/* With a = n / 2 <= |x| < a + 1/2, k = tanh a and t = tanh(|x| - a), a polynomial:
+ * k + t (1 - k^2) / (1 + k t). Nothing cancels, since t >= 0. From n = 19 on it is 1. */
+static LLVMValueRef tanh_by_halves(const ll_math *e, LLVMValueRef x)
+{
+    static const float k[32] = {
+        0.0F,         0.462117165F, 0.761594176F, 0.905148268F, 0.964027584F, 0.986614287F,
+        0.995054781F, 0.998177886F, 0.999329329F, 0.999753237F, 0.999909222F, 0.999966621F,
+        0.999987721F, 0.99999547F,  0.999998331F, 0.999999404F, 0.999999762F, 0.99999994F,
+        0.99999994F,  1.0F,         1.0F,         1.0F,         1.0F,         1.0F,
+        1.0F,         1.0F,         1.0F,         1.0F,         1.0F,         1.0F,
+        1.0F,         1.0F,
+    };
+    static const float one_less_square[32] = {1.0F,
+                                              0.786447704F,
+                                              0.419974327F,
+                                              0.180706635F,
+                                              0.0706508234F,
+                                              0.0265922267F,
+                                              0.00986603741F,
+                                              0.00364088477F,
+                                              0.00134095072F,
+                                              0.000493517378F,
+                                              0.000181583237F,
+                                              6.68045686e-05F,
+                                              2.45765477e-05F,
+                                              9.04127683e-06F,
+                                              3.32610944e-06F,
+                                              1.22360848e-06F,
+                                              4.5014059e-07F,
+                                              1.65597498e-07F,
+                                              6.09199162e-08F};
+    static const double c[] = {-0.333331439, 0.13325879, -0.0530454943, 0.0172414915};
+    LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), one = flt_number(x, 1.0);
+    LLVMValueRef far = LLVMBuildFCmp(e->cx->b, LLVMRealOGT, size, flt_number(x, 15.0), "");
+    size = ll_select(e->cx, far, flt_number(x, 15.0), size);
+    LLVMValueRef a = e->halves(e->cx, size), r = flt_sub(e, size, a), square = flt_mul(e, r, r);
+    LLVMValueRef t =
+        flt_fma(e, flt_mul(e, r, square), flt_polynomial(e, square, c, FLT_COUNT(c)), r);
+    LLVMValueRef tanh_a = e->by_half(e->cx, a, k);
+    LLVMValueRef q = flt_mul(e, e->by_half(e->cx, a, one_less_square), t);
+    q = LLVMBuildFDiv(e->cx->b, q, flt_fma(e, tanh_a, t, one), "");
+    return ll_binary(e->cx, "llvm.copysign", flt_add(e, tanh_a, q), x);
 }
 
 /* s / (s + 2), s = e^2|x| - 1 = 2^n (e^r - 1) + 2^n - 1, 2 |x| = n ln 2 + r, 0 <= r < ln 2; so x
@@ -198,6 +238,8 @@ static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
     LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(x)));
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), power;
 
+    if (e->by_half)
+        return tanh_by_halves(e, x);
     if (!e->fma)
         return tanh_by_size(e, x);
     LLVMValueRef far = LLVMBuildFCmp(e->cx->b, LLVMRealOGT, size, flt_number(x, 10.0), "");

@@ -11,8 +11,10 @@ typedef struct ll_math {
      * for every x and n, infinities and results below the normal range included. */
     LLVMValueRef (*fraction)(const ll_cx *cx, LLVMValueRef x);
     LLVMValueRef (*scale)(const ll_cx *cx, LLVMValueRef p, LLVMValueRef n);
-    /* The same of 1 / x, x a normal number, off by at most 2^-14 of itself. */
-    LLVMValueRef (*reciprocal)(const ll_cx *cx, LLVMValueRef x);
+    /* The same of x >= 0 rounded down to halves, and of table[(int)(2 x)] for such a half below 16.
+     */
+    LLVMValueRef (*halves)(const ll_cx *cx, LLVMValueRef x);
+    LLVMValueRef (*by_half)(const ll_cx *cx, LLVMValueRef x, const float table[32]);
 } ll_math;
 
 /* code: EXP, EXP2, LOG, LOG2, SIN, COS, TANH, ERF; x: f32 or f64, a scalar or a vector. Of f64,
