@@ -4,7 +4,7 @@
 #
 #   scripts/sweep.sh [PART PARTS]      the share of those numbered PART, PART + PARTS, ...; all by default
 #
-# Half a second of processor time each, some 45000 of 93312. May be stopped and started again: what is in
+# Half a second of processor time each, some 80000 of 186624. May be stopped and started again: what is in
 # build/sweep/PART-of-PARTS.tsv is not done again. Ends with what spills too much, exit code 1 if anything does.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

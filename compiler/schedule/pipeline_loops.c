@@ -1,4 +1,4 @@
-/* pipeline_loops: what a loop copies is copied ahead of its use, in num_stages buffers.
+/* pipeline_loops: what a loop copies is copied ahead of its use, in num_stages stages.
  *
  * Two stages and more, a ring of S slots: one wait and one barrier an iteration.
  *
@@ -12,6 +12,11 @@
  *     ... slot %read ...
  *     yield %read + 1 modulo S, %read
  *   }
+ *
+ * With stage_blocks B a stage holds the copies of B iterations, the ring has S * B slots, and wait,
+ * barrier and copies stand under a condition: every B-th iteration, that of the first slot of a
+ * stage, makes the copies of B iterations. A block of B times as many columns waits as rarely, but
+ * has B times as many scores in registers at once.
  *
  * One stage: the copy of what is read next begins when what was read before in its place is done
  * with (K of the next iteration under the product with V of this one):
@@ -51,6 +56,7 @@ typedef struct piping {
     ir_fn *fn;
     arena *a;
     int stages;
+    int blocks;      /* iterations whose copies share a stage */
     bool wait_first; /* for what is read into registers: its place is wanted */
     loop_chain chain;
     loop_copies loops[MAX_SEGMENTS];
@@ -130,7 +136,7 @@ static void build_copy(piping *p, ir_builder *b, uint32_t i, const ahead *at, ir
 }
 
 /* The copies of a group (-1: all) of an iteration, if there is one that copies, into slot number
- * `index`; then a commit. */
+ * `index`. */
 static void build_guarded(piping *p, ir_builder *b, int group, ahead at, ir_val index)
 {
     ir_op *guard = ir_if(b, segments_copies(b, &p->chain, &at), NULL, 0);
@@ -144,7 +150,6 @@ static void build_guarded(piping *p, ir_builder *b, int group, ahead at, ir_val 
     }
     ir_yield(&inner, NULL, 0);
     ir_yield(&other, NULL, 0);
-    ir_copy_commit(b);
 }
 
 /* The copies of a group of the iteration at hand. */
@@ -266,56 +271,101 @@ static void delay_waits(piping *p, ir_op *head, int groups)
 
 /* ---- two stages and more ---- */
 
+/* The copies of a stage, whose first iteration is `distance` ahead of the one at hand or (seg < 0)
+ * of the chain's first, into the slots from `index` on; then a commit. */
+static void build_stage(piping *p, ir_builder *b, int seg, ir_val counter, int distance,
+                        ir_val index)
+{
+    for (int i = 0; i < p->blocks; i++) {
+        ahead at = seg < 0 ? segments_from_start(b, &p->chain, distance + i)
+                           : segments_ahead(b, &p->chain, (uint32_t)seg, counter, distance + i);
+        ir_val slot = i ? ir_binary(b, OP_ADD, index, ir_const_int(b, DT_I32, i)) : index;
+        build_guarded(p, b, -1, at, slot);
+    }
+    ir_copy_commit(b);
+}
+
 static void begin_ring(piping *p, ir_op *head, ir_val *state)
 {
     ir_builder b = ir_before(p->fn, head);
 
     for (uint32_t i = 0; i < p->ncopies; i++)
-        set_shared_slots(p->fn, buffer_of(p, i), p->stages);
+        set_shared_slots(p->fn, buffer_of(p, i), p->stages * p->blocks);
     if (ir_depth(head->parent) > 0) /* slots that the last time round is still being read from */
         ir_barrier(&b, 0, 0);
     for (int i = 0; i < p->stages - 1; i++)
-        build_guarded(p, &b, -1, segments_from_start(&b, &p->chain, i),
-                      ir_const_int(&b, DT_I32, i));
+        build_stage(p, &b, -1, 0, i * p->blocks, ir_const_int(&b, DT_I32, i * p->blocks));
     state[0] = ir_const_int(&b, DT_I32, 0);
-    state[1] = ir_const_int(&b, DT_I32, p->stages - 1);
+    if (p->blocks == 1)
+        state[1] = ir_const_int(&b, DT_I32, p->stages - 1);
 }
 
-/* Slot numbers of the next iteration: it writes what this one has read. */
+/* Slot numbers of the next iteration: it writes what this one has read. With several blocks a stage
+ * only the first of them writes, and finds out where. */
 static void turn_ring(piping *p, ir_op *loop, const ir_val *now)
 {
     ir_builder b = ir_before(p->fn, loop->regions[0]->last);
+    int slots = p->stages * p->blocks;
     ir_val next = now[1]; /* of two slots, the other */
 
-    if (p->stages > 2) {
-        ir_val one = ir_const_int(&b, DT_I32, 1), all = ir_const_int(&b, DT_I32, p->stages);
+    if (slots > 2) {
+        ir_val one = ir_const_int(&b, DT_I32, 1), all = ir_const_int(&b, DT_I32, slots);
         ir_val up = ir_binary(&b, OP_ADD, now[0], one);
         next = ir_where(&b, ir_binary(&b, OP_CMP_EQ, up, all), ir_const_int(&b, DT_I32, 0), up);
     }
-    loop_yield_more(p->fn, loop, (ir_val[]){next, now[0]}, 2);
+    loop_yield_more(p->fn, loop, (ir_val[]){next, now[0]}, p->blocks == 1 ? 2 : 1);
+}
+
+/* The copies of a stage have landed, all threads have read the stage before it, and that is where
+ * those of the last stage ahead go, from slot number `write` on. */
+static void turn_stage(piping *p, ir_builder *b, uint32_t seg, ir_val write)
+{
+    ir_val counter = p->loops[seg].loop->regions[0]->arg;
+
+    ir_copy_wait(b, p->stages - 2);
+    ir_barrier(b, 0, 0);
+    build_stage(p, b, (int)seg, counter, (p->stages - 1) * p->blocks, write);
+}
+
+/* The same, in the iteration that reads the first slot of a stage. */
+static void turn_first(piping *p, ir_builder *b, uint32_t seg, ir_val read)
+{
+    ir_val zero = ir_const_int(b, DT_I32, 0), blocks = ir_const_int(b, DT_I32, p->blocks);
+    ir_val part = ir_binary(b, OP_AND, read, ir_const_int(b, DT_I32, p->blocks - 1));
+    ir_op *first = ir_if(b, ir_binary(b, OP_CMP_EQ, part, zero), NULL, 0);
+    ir_builder inner = ir_at_end(p->fn, first->regions[0]);
+    ir_builder other = ir_at_end(p->fn, first->regions[1]);
+    ir_val last = ir_const_int(&inner, DT_I32, (p->stages - 1) * p->blocks);
+
+    turn_stage(p, &inner, seg,
+               ir_where(&inner, ir_binary(&inner, OP_CMP_EQ, read, zero), last,
+                        ir_binary(&inner, OP_SUB, read, blocks)));
+    ir_yield(&inner, NULL, 0);
+    ir_yield(&other, NULL, 0);
 }
 
 static void ring_loop(piping *p, uint32_t seg, ir_val *state)
 {
-    ir_op *loop = loop_carry_more(p->fn, p->loops[seg].loop, state, 2);
+    int n = p->blocks == 1 ? 2 : 1;
+    ir_op *loop = loop_carry_more(p->fn, p->loops[seg].loop, state, n);
     ir_block *body = loop->regions[0];
-    ir_val now[] = {body->arg + body->nargs - 2, body->arg + body->nargs - 1};
-    ir_val slot[MAX_COPIES];
+    ir_val slot[MAX_COPIES], now[2] = {0};
 
-    ir_name(p->fn, now[0], "read");
-    ir_name(p->fn, now[1], "write");
+    for (int i = 0; i < n; i++) {
+        now[i] = body->arg + body->nargs - (uint32_t)(n - i);
+        state[i] = loop->res + loop->nres - (uint32_t)(n - i);
+        ir_name(p->fn, now[i], i ? "write" : "read");
+    }
     p->loops[seg].loop = loop;
     ir_builder b = ir_before(p->fn, body->first);
-    ir_copy_wait(&b, p->stages - 2);
-    ir_barrier(&b, 0, 0);
-    build_guarded(p, &b, -1, segments_ahead(&b, &p->chain, seg, body->arg, p->stages - 1),
-                  now[1]);
+    if (p->blocks == 1)
+        turn_stage(p, &b, seg, now[1]);
+    else
+        turn_first(p, &b, seg, now[0]);
     for (uint32_t i = 0; i < p->ncopies; i++)
         slot[i] = ir_buffer_slot(&b, buffer_of(p, i), now[0]);
     drop_copies(p, seg, slot);
     turn_ring(p, loop, now);
-    state[0] = loop->res + loop->nres - 2;
-    state[1] = loop->res + loop->nres - 1;
 }
 
 static void make_ring(piping *p)
@@ -404,6 +454,7 @@ static void build_next(piping *p, ir_builder *b, uint32_t seg, ir_val zero)
     ir_val counter = p->loops[seg].loop->regions[0]->arg;
 
     build_guarded(p, b, 0, segments_ahead(b, &p->chain, seg, counter, 1), zero);
+    ir_copy_commit(b);
 }
 
 /* A group has landed, and what was read before is free. */
@@ -464,6 +515,7 @@ static void make_single(piping *p)
     for (uint32_t i = 0; i < p->ncopies; i++)
         slot[i] = ir_buffer_slot(&b, buffer_of(p, i), zero);
     build_guarded(p, &b, 0, segments_from_start(&b, &p->chain, 0), zero);
+    ir_copy_commit(&b);
     delay_waits(p, head, 1);
     for (uint32_t seg = 0; seg < p->chain.n; seg++)
         single_loop(p, seg, slot, zero);
@@ -570,6 +622,7 @@ tw_status pass_pipeline_loops(pass_cx *cx, ir_module *m)
     p->fn = m->kernel;
     p->a = cx->scratch;
     p->stages = schedule_of(cx)->params.num_stages;
+    p->blocks = schedule_of(cx)->params.stage_blocks;
     p->wait_first = schedule_of(cx)->params.operand_registers == 2;
     pipe_block(p, m->kernel->body);
     drop_early_waits(m->kernel, m->kernel->body);

@@ -29,7 +29,7 @@ const char *schedule_pass_name(size_t i)
 
 schedule_params schedule_defaults(void)
 {
-    return (schedule_params){.num_warps = 4, .num_stages = 2, .lazy_rescale = 1};
+    return (schedule_params){.num_warps = 4, .num_stages = 2, .lazy_rescale = 1, .stage_blocks = 1};
 }
 
 static bool is_power_of_two(int x)
@@ -45,6 +45,8 @@ static tw_status check(const schedule_params *p)
         return error_set(TW_E_ARG, "num_stages is 1 to 4, not %d", p->num_stages);
     if (p->operand_registers < 0 || p->operand_registers > 2)
         return error_set(TW_E_ARG, "operand_registers is 0, 1 or 2, not %d", p->operand_registers);
+    if (!is_power_of_two(p->stage_blocks) || p->stage_blocks > 4)
+        return error_set(TW_E_ARG, "stage_blocks is 1, 2 or 4, not %d", p->stage_blocks);
     return TW_OK;
 }
 

@@ -18,8 +18,9 @@ typedef struct schedule_params {
     int lazy_rescale;      /* 1: running_max keeps the old maximum while it may */
     int program_order;     /* 0 as the grid counts; 1 the first dimension from its end, in sections
                               of the others whose tensors fit in L2 */
+    int stage_blocks;      /* 1, 2, 4: iterations whose copies share a stage, from two stages on */
 } schedule_params;
-/* 4 warps, 2 stages, 0, 1, 0 */
+/* 4 warps, 2 stages, 0, 1, 0, 1 */
 schedule_params schedule_defaults(void);
 
 typedef struct schedule_result {

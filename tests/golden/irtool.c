@@ -4,7 +4,8 @@
  *   irtool passes FILE                       parse, run all passes, print
  *   irtool tails FILE                        the same, then pipeline_run_tails
  *   irtool schedule [NAME=VALUE...] FILE     parse, run all passes, schedule, print
- *       num_warps, num_stages, operand_registers, lazy_rescale, program_order, capability (80);
+ *       num_warps, num_stages, operand_registers, lazy_rescale, program_order, stage_blocks,
+ *       capability (80);
  *       pass=NAME: only this pass of the schedule, and none before; after=NAME: what it leaves
  * FILE of - is standard input. What goes wrong is printed to standard output, because a golden test
  * holds it too. Exit codes: 0; 1 the text is wrong or the pass failed; 2 usage, or no such file. */
@@ -139,6 +140,7 @@ static bool read_setting(job *j, const char *word)
                   {"operand_registers", &j->params.operand_registers},
                   {"lazy_rescale", &j->params.lazy_rescale},
                   {"program_order", &j->params.program_order},
+                  {"stage_blocks", &j->params.stage_blocks},
                   {"capability", &j->capability}};
 
     if (!value++)

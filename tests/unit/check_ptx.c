@@ -56,28 +56,28 @@ END_TEST
 
 static const struct {
     const char *kernel, *values;
-    int warps, stages, operand_registers, align;
+    int warps, stages, operand_registers, stage_blocks, align;
     const char *notes;
 } kernels[] = {
-    {"attention_fwd", "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 2, 0, 16,
+    {"attention_fwd", "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 2, 0, 1, 16,
      "# dims: B=2 H=2 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 2 2\n"},
-    {"attention_fwd", "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=64,BLOCK_N=32", 4, 1, 1, 16,
+    {"attention_fwd", "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=64,BLOCK_N=32", 4, 1, 1, 1, 16,
      "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
-    {"attention_fwd", "T=bf16,D=80,DV=96,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 3, 1, 16,
+    {"attention_fwd", "T=bf16,D=80,DV=96,CAUSAL=true,BLOCK_M=64,BLOCK_N=32", 4, 3, 1, 1, 16,
      "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
-    {"attention_fwd", "T=f32,D=32,DV=32,CAUSAL=true,BLOCK_M=32,BLOCK_N=32", 4, 2, 0, 4,
+    {"attention_fwd", "T=f32,D=32,DV=32,CAUSAL=true,BLOCK_M=32,BLOCK_N=32", 4, 2, 0, 1, 4,
      "# dims: B=1 H=1 HK=1 M=50 N=70\n# scalars: scale=0.3 offset=20\n# grid: 2 1 1\n"},
-    {"attention_fwd", "T=bf16,D=48,DV=24,CAUSAL=true,BLOCK_M=64,BLOCK_N=64", 8, 2, 0, 2,
+    {"attention_fwd", "T=bf16,D=48,DV=24,CAUSAL=true,BLOCK_M=64,BLOCK_N=64", 8, 2, 0, 1, 2,
      "# dims: B=1 H=1 HK=1 M=50 N=170\n# scalars: scale=0.3 offset=120\n# grid: 1 1 1\n"},
-    {"variants/attention_rounded", "T=f16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=48", 4, 2, 1,
+    {"variants/attention_rounded", "T=f16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=16", 4, 2, 1, 2,
      16,
      "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
-    {"matmul", "T=bf16,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 2, 3, 0, 16,
+    {"matmul", "T=bf16,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 2, 3, 0, 1, 16,
      "# dims: M=90 N=104 K=72\n# grid: 3 4 1\n"},
-    {"matmul", "T=f32,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 4, 2, 0, 4,
+    {"matmul", "T=f32,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 4, 2, 0, 1, 4,
      "# dims: M=90 N=100 K=70\n# grid: 3 4 1\n"},
-    {"softmax", "T=f16,BLOCK_M=4,BLOCK_N=64", 4, 2, 0, 2, "# dims: M=23 N=300\n# grid: 6 1 1\n"},
-    {"vector_add", "T=bf16,BLOCK=256", 8, 2, 0, 16, "# dims: N=1300\n# grid: 6 1 1\n"},
+    {"softmax", "T=f16,BLOCK_M=4,BLOCK_N=64", 4, 2, 0, 1, 2, "# dims: M=23 N=300\n# grid: 6 1 1\n"},
+    {"vector_add", "T=bf16,BLOCK=256", 8, 2, 0, 1, 16, "# dims: N=1300\n# grid: 6 1 1\n"},
 };
 
 typedef struct scheduling {
@@ -96,6 +96,7 @@ static tw_status print_schedule(void *arg)
     params.num_warps = kernels[s->which].warps;
     params.num_stages = kernels[s->which].stages;
     params.operand_registers = kernels[s->which].operand_registers;
+    params.stage_blocks = kernels[s->which].stage_blocks;
     params.program_order = strstr(kernels[s->which].values, "CAUSAL=true") != NULL;
     ck_assert_int_eq(schedule_make(m, 80, params, NULL), TW_OK);
     sb_init(&s->text, &schedule_memory);

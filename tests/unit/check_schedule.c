@@ -69,6 +69,35 @@ START_TEST(attention_ring)
 }
 END_TEST
 
+/* One wait and one barrier a stage, under a condition; all copies of a stage stand there. */
+START_TEST(blocks_of_a_stage)
+{
+    schedule_params p = stages(2);
+    schedule_result r;
+
+    p.stage_blocks = 2;
+    const ir_fn *fn = made(attention, "T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=128,BLOCK_N=64", p,
+                           &r)->kernel;
+    ck_assert_int_eq(r.shared_bytes, (128 + 4 * (64 + 64)) * 64 * 2);
+    for (int i = 0; i < 2; i++) {
+        const ir_block *body = dot_loop(fn, i)->regions[0];
+        const ir_op *first = body->first;
+        while (first->code != OP_IF)
+            first = first->next;
+        ck_assert_int_eq(count_ops(body, OP_BARRIER), 1);
+        ck_assert_int_eq(count_ops(first->regions[0], OP_BARRIER), 1);
+        ck_assert_int_eq(count_ops(first->regions[0], OP_COPY_WAIT), 1);
+        ck_assert_int_eq(count_ops(first->regions[0], OP_COPY_COMMIT), 1);
+        ck_assert_int_eq(count_ops(first->regions[0], OP_COPY_ASYNC), 4);
+        ck_assert_int_eq(count_ops(body, OP_COPY_ASYNC), 4);
+        ck_assert_int_eq(count_ops(body, OP_MMA), 2);
+    }
+    p.stage_blocks = 3;
+    ck_assert_int_eq(schedule_make(schedule_lower(attention, d128, 16), 80, p, NULL), TW_E_ARG);
+    error_clear();
+}
+END_TEST
+
 /* Sums of what is rounded are one product more; the exact ones are not. */
 START_TEST(sums_by_the_matrix_unit)
 {
@@ -284,6 +313,7 @@ Suite *test_suite(void)
 
     tcase_add_checked_fixture(c, schedule_setup, schedule_teardown);
     tcase_add_test(c, attention_ring);
+    tcase_add_test(c, blocks_of_a_stage);
     tcase_add_test(c, sums_by_the_matrix_unit);
     tcase_add_test(c, attention_seam);
     tcase_add_test(c, attention_one_stage);

@@ -67,7 +67,7 @@ static bool one_kernel(long seed)
 {
     static char text[RANDOM_TEXT];
     schedule_params p = {1 << seed % 4, 1 + (int)(seed / 4 % 3), (int)(seed / 12 % 2), 1,
-                         (int)(seed / 24 % 2)};
+                         (int)(seed / 24 % 2), 1 << seed / 2 % 2};
     run_case want, got;
     interp_fault fault = {0};
     bool done = false;

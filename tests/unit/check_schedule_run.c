@@ -69,9 +69,9 @@ static void check_one(const trial *t, const run_case *want, schedule_params p, u
     ir_module *m = schedule_lower(t->kernel, t->values, t->align);
     run_case got = {.n = t->n, .seed = seed};
 
-    snprintf(label, sizeof label, "%s %s warps=%d stages=%d registers=%d lazy=%d seed=%d",
-             t->kernel, t->values, p.num_warps, p.num_stages, p.operand_registers, p.lazy_rescale,
-             (int)seed);
+    snprintf(label, sizeof label, "%s %s warps=%d stages=%d of %d registers=%d lazy=%d seed=%d",
+             t->kernel, t->values, p.num_warps, p.num_stages, p.stage_blocks, p.operand_registers,
+             p.lazy_rescale, (int)seed);
     memcpy(got.t, t->t, sizeof got.t);
     take_memory(&got);
     prepare(m, &got);
@@ -84,9 +84,9 @@ static void check_one(const trial *t, const run_case *want, schedule_params p, u
 static void check_all(const trial *t)
 {
     static const schedule_params tried[] = {
-        {4, 2, 0, 1, 0}, {4, 1, 0, 1, 1}, {2, 3, 1, 0, 1},
-        {1, 2, 1, 1, 0}, {8, 1, 1, 1, 0}, {2, 4, 0, 0, 0}, {4, 2, 2, 1, 0},
-        {4, 1, 2, 1, 0}, {2, 3, 2, 0, 1}};
+        {4, 2, 0, 1, 0, 1}, {4, 1, 0, 1, 1, 1}, {2, 3, 1, 0, 1, 1}, {1, 2, 1, 1, 0, 1},
+        {8, 1, 1, 1, 0, 1}, {2, 4, 0, 0, 0, 1}, {4, 2, 2, 1, 0, 2}, {4, 1, 2, 1, 0, 2},
+        {2, 3, 2, 0, 1, 2}, {2, 2, 0, 1, 0, 4}};
     run_case want = {.n = t->n};
     ir_module *m = schedule_lower(t->kernel, t->values, t->align);
 
@@ -201,8 +201,9 @@ static void without_each(const trial *shape, int nshapes, schedule_params p)
         if (!m)
             break;
         if (!found_out(m, shape, nshapes) && found_out(sched_trapped(whole, k), shape, nshapes))
-            ck_abort_msg("%s, %d warps, %d stages, registers %d: %s, it still runs", shape->values,
-                         p.num_warps, p.num_stages, p.operand_registers, what);
+            ck_abort_msg("%s, %d warps, %d stages of %d, registers %d: %s, it still runs",
+                         shape->values, p.num_warps, p.num_stages, p.stage_blocks,
+                         p.operand_registers, what);
         arena_rewind(&ir_arena, mark);
     }
 }
@@ -225,8 +226,8 @@ START_TEST(gradients)
                             16};
 
     check_all(&t);
-    without_each(&t, 1, (schedule_params){4, 2, 0, 1, 0});
-    without_each(&t, 1, (schedule_params){4, 1, 1, 1, 0});
+    without_each(&t, 1, (schedule_params){4, 2, 0, 1, 0, 1});
+    without_each(&t, 1, (schedule_params){4, 1, 1, 1, 0, 1});
 }
 END_TEST
 
@@ -253,7 +254,18 @@ START_TEST(no_wait_and_no_barrier_too_many)
 {
     const thorough *t = &attention[_i / 9];
 
-    without_each(t->shape, 3, (schedule_params){t->warps, _i % 3 + 1, _i / 3 % 3, 1, 0});
+    without_each(t->shape, 3, (schedule_params){t->warps, _i % 3 + 1, _i / 3 % 3, 1, 0, 1});
+}
+END_TEST
+
+/* The same where iterations share a stage: loops end in the middle of one, too. */
+START_TEST(no_wait_and_no_barrier_too_many_in_stages)
+{
+    static const trial shape[] = {
+        ATTENTION(1, 32, 32, 155, 32, 16, "true", 0), ATTENTION(1, 32, 32, 171, 32, 16, "true", 0),
+        ATTENTION(1, 32, 32, 203, 32, 16, "true", 0)};
+
+    without_each(shape, 3, (schedule_params){2, _i % 2 + 2, _i / 2, 1, 0, 2});
 }
 END_TEST
 
@@ -277,13 +289,14 @@ START_TEST(copies_under_a_condition)
     for (int i = 0; i < 3; i++)
         check_all(&bands[i]);
     for (int stages = 1; stages <= 3; stages++)
-        without_each(bands, 3, (schedule_params){2, stages, 0, 1, 0});
+        without_each(bands, 3, (schedule_params){2, stages, 0, 1, 0, 1});
+    without_each(bands, 3, (schedule_params){2, 2, 0, 1, 0, 2});
 }
 END_TEST
 
 START_TEST(no_barrier_too_many_elsewhere)
 {
-    without_each(&trials[_i], 1, (schedule_params){4, 2, 0, 1, 0});
+    without_each(&trials[_i], 1, (schedule_params){4, 2, 0, 1, 0, 1});
 }
 END_TEST
 
@@ -309,6 +322,7 @@ Suite *test_suite(void)
     tcase_add_test(c, gradients);
     tcase_add_loop_test(c, no_wait_and_no_barrier_too_many, 0,
                         9 * (int)(sizeof attention / sizeof *attention));
+    tcase_add_loop_test(c, no_wait_and_no_barrier_too_many_in_stages, 0, 4);
     tcase_add_test(c, copies_under_a_condition);
     tcase_add_loop_test(c, no_barrier_too_many_elsewhere, 0,
                         (int)(sizeof trials / sizeof *trials));

@@ -93,6 +93,7 @@ static tw_status schedule(job *j, schedule_result *res)
     p.operand_registers = param(in, "operand_registers", p.operand_registers);
     p.lazy_rescale = param(in, "lazy_rescale", p.lazy_rescale);
     p.program_order = param(in, "program_order", p.program_order);
+    p.stage_blocks = param(in, "stage_blocks", p.stage_blocks);
     return schedule_run(in->module, &gpu, &p, in->diags, in->passes, res);
 }
 
@@ -300,6 +301,12 @@ static const sched_param parameters[] = {
      .value = {0, 1},
      .lo = 0,
      .hi = 1},
+    {.name = "stage_blocks",
+     .help = "iterations of a loop whose copies share a stage, a wait and a barrier (1, 2 or 4)",
+     .n = 2,
+     .value = {1, 2},
+     .lo = 1,
+     .hi = 4},
     {.name = "min_blocks",
      .help = "blocks that must fit on a multiprocessor (0: any number)",
      .n = 1,
