@@ -7,6 +7,7 @@ A loop is what lies between a label and the last branch back to it. The loops th
 blocks with masks, then the whole blocks.
 """
 import collections
+import functools
 import re
 import shutil
 import subprocess
@@ -27,6 +28,18 @@ FORMS = {
     "T=f16,D=64,DV=64,CAUSAL=false,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2,operand_registers=1": {
         WHOLE: {"mma": 128, "ldmatrix": 32, "cp.async": 8, "ex2": (64, 76), "bar": 1, "selp": (0, 15)},
     },
+    # copies for two blocks under one barrier
+    "T=bf16,D=64,DV=64,CAUSAL=false,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2,operand_registers=1,"
+    "stage_blocks=2": {
+        WHOLE: {"mma": 128, "ldmatrix": 32, "cp.async": 16, "ex2": (64, 76), "bar": 1, "selp": (0, 15)},
+    },
+}
+# of attention_rounded: sums of rows are 8 products more, and hardly anything is added
+ROUNDED = {
+    "T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2": {
+        MASKED: {"mma": 264, "ldmatrix": 80, "add": (4, 16)},
+        WHOLE: {"mma": 264, "ldmatrix": 80, "add": (4, 16)},
+    },
 }
 # set, target, most bytes of spill stores. 8 warps of 16 rows have room; 4 of 32 rows with D = 128 need 192
 # registers for scores and accumulators alone (bench/NOTES.md).
@@ -40,12 +53,13 @@ ASSEMBLED = [
 ]
 KINDS = {"mma.sync": "mma", "ldmatrix": "ldmatrix", "cp.async.c": "cp.async", "ex2": "ex2", "bar.sync": "bar",
          "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared",
-         "shfl": "shfl"}
+         "shfl": "shfl", "add.rn.f32": "add", "add.f32": "add"}
 bad = []
 
 
-def ptx_of(tool, kernels, values, target):
-    command = [tool, "compile", f"{kernels}/attention_fwd.tw", f"--target={target}", "--emit=ptx", f"--set={values}"]
+@functools.cache
+def ptx_of(tool, kernel, values, target):
+    command = [tool, "compile", kernel, f"--target={target}", "--emit=ptx", f"--set={values}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -68,8 +82,8 @@ def multiplying_loops(text):
             yield count
 
 
-def check_form(tool, kernels, values, wanted):
-    loops = list(multiplying_loops(ptx_of(tool, kernels, values, "sm_80")))
+def check_form(tool, kernel, values, wanted):
+    loops = list(multiplying_loops(ptx_of(tool, kernel, values, "sm_80")))
     if len(loops) != 2:
         bad.append(f"{values}: {len(loops)} loops multiply")
         return
@@ -83,10 +97,10 @@ def check_form(tool, kernels, values, wanted):
                 bad.append(f"{values}: loop {which} has {loops[which][kind]} of {kind}, not {least} to {most}")
 
 
-def check_ends(tool, kernels, values):
+def check_ends(tool, kernel, values):
     """Which program this is takes no division of 64 bits where the launch begins with the first one, and none that
     is signed; a whole block's rows go out without a branch between."""
-    lines = ptx_of(tool, kernels, values, "sm_80").splitlines()
+    lines = ptx_of(tool, kernel, values, "sm_80").splitlines()
     first = next(i for i, line in enumerate(lines) if "cp.async.c" in line)
     start = max(i for i in range(first) if lines[i].startswith("$"))
     narrow = sum("div.u32" in line for line in lines[start:first])
@@ -100,9 +114,9 @@ def check_ends(tool, kernels, values):
         bad.append(f"{values}: {most} stores of 16 bytes without a branch between")
 
 
-def check_assembled(ptxas, tool, kernels, values, target, most):
+def check_assembled(ptxas, tool, kernel, values, target, most):
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(ptx_of(tool, kernels, values, target))
+        file.write(ptx_of(tool, kernel, values, target))
         file.flush()
         done = subprocess.run([ptxas, "-v", f"-arch={target}", file.name, "-o", "/dev/null"],
                               capture_output=True, text=True)
@@ -116,12 +130,15 @@ def check_assembled(ptxas, tool, kernels, values, target, most):
 def main():
     tool, kernels = sys.argv[1:3]
     ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+    attention = f"{kernels}/attention_fwd.tw"
     for values, wanted in FORMS.items():
-        check_form(tool, kernels, values, wanted)
-        check_ends(tool, kernels, values)
+        check_form(tool, attention, values, wanted)
+        check_ends(tool, attention, values)
+    for values, wanted in ROUNDED.items():
+        check_form(tool, f"{kernels}/variants/attention_rounded.tw", values, wanted)
     for values, target, most in ASSEMBLED if ptxas else []:
-        check_assembled(ptxas, tool, kernels, values, target, most)
-    print("\n".join(bad) or f"{len(FORMS)} forms, {len(ASSEMBLED) if ptxas else 0} assembled")
+        check_assembled(ptxas, tool, attention, values, target, most)
+    print("\n".join(bad) or f"{len(FORMS) + len(ROUNDED)} forms, {len(ASSEMBLED) if ptxas else 0} assembled")
     sys.exit(1 if bad else 0)
 
 
