@@ -10,13 +10,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 file=$(realpath -m "${1:-build-portable/gpu.tar.xz}")
 cmake --preset portable >/dev/null
 cmake --build build-portable -j "$(nproc)" --target tw_shared verify_kernels verify_cases cuda_proof \
-    bench_cold_start bench_launch_overhead
+    on_gpu bench_cold_start bench_launch_overhead
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 built=(build-portable/lib/libtilewright.so*
     build-portable/tests/gpu/verify_kernels build-portable/tests/gpu/verify_cases
-    build-portable/tests/gpu/cuda_proof
+    build-portable/tests/gpu/cuda_proof build-portable/tests/gpu/on_gpu_*
     build-portable/bin/bench_cold_start build-portable/bin/bench_launch_overhead)
 cp -a --parents "${built[@]}" bench examples/data kernels python tests/gpu "$root"
 find "$root/build-portable" -type f -exec strip --strip-unneeded {} +

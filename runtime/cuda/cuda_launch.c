@@ -40,15 +40,8 @@ static tw_status queue_blocks(const queue *q, const uint64_t *slots, unsigned bl
                 1, (unsigned)q->step->shared_bytes, q->stream, NULL, size ? extra : NULL);
 }
 
-static bool has_first(const recipe_step *step)
-{
-    for (uint32_t i = 0; i < step->nslots; i++)
-        if (step->slot[i].kind == SLOT_FIRST)
-            return true;
-    return false;
-}
-
-/* More programs than a grid holds: several grids, one after the other. */
+/* More programs than a grid holds: several grids, one after the other. Code that does not take the
+ * first program's number does not ask which program it runs. */
 static tw_status queue_parts(const queue *q, const driver_step *s)
 {
     uint64_t slots[RUNTIME_MAX_SLOTS];
@@ -68,12 +61,6 @@ static tw_status queue_step(const queue *q, const driver_step *s)
 {
     if (s->first == 0 && s->count <= INT32_MAX)
         return queue_blocks(q, s->slots, (unsigned)s->count);
-    if (!has_first(q->step))
-        return error_set(TW_E_UNSUPPORTED,
-                         "kernel '%s': code that always starts with the first program cannot run "
-                         "programs %lld to %lld",
-                         q->step->symbol, (long long)s->first,
-                         (long long)(s->first + s->count - 1));
     return queue_parts(q, s);
 }
 

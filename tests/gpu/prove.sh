@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the root of the project or of what scripts/gpu_pack.sh packed:
 #     tests/gpu/prove.sh [PATH...]
-# cuda_proof, then verify_cases and every table of verify_kernels on each code path (sm_80 and the device's
+# cuda_proof, then the numeric tests, verify_cases and every table of verify_kernels on each code path (sm_80 and the device's
 # own, ""; or cpu-amx and such: the CPU's), one process a core. Prints a line a path and what failed; all of it is
 # left in $LOGS (build-portable/log). Exit code 0: nothing failed.
 set -u
@@ -14,11 +14,18 @@ failed=0
 
 # prove_cases PATH
 prove_cases() {
-    local name=${1:-own}
+    local name=${1:-own} start=$SECONDS
     local log=$logs/cases_$name.log
+    rm -f "$log"_*.log
     TW_GPU_TARGET=$1 "$programs/verify_cases" >"$log" 2>&1 || failed=1
-    echo "$name: public cases: $(tail -n 1 "$log" | grep -q '^100%' && echo all right || echo WRONG)"
-    grep -E 'skipped|:[FE]:' "$log"
+    ls "$programs"/on_gpu_* | TW_NUMERIC_DEVICE=cuda TW_NUMERIC_TARGET=$1 xargs -P "$(nproc)" -I TEST \
+        sh -c 'TEST >"$0_$(basename TEST).log" 2>&1 || echo "WRONG: TEST" >>"$0"' "$log" || failed=1
+    grep -qs ^WRONG "$log" && failed=1
+    cat "$log"_*.log >>"$log"
+    awk -v path="$name" -v s=$((SECONDS - start)) '
+        /^[0-9]+%: Checks: / { checks += $3; wrong += $5 + $7 }
+        END { printf "%-8s %d tests, %d failed; %d s\n", path, checks, wrong, s }' "$log"
+    grep -E '^WRONG|skipped: no room|:[FE]:' "$log"
 }
 
 # prove_path PATH

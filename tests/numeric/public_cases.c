@@ -354,7 +354,7 @@ START_TEST(an_f32_dot_is_a_full_one)
     set_all(&a, 1.0f + 0x1p-12f);
     set_all(&b, 1.0f);
     tw_arg args[] = {TW_TENSOR("a", &a.dl), TW_TENSOR("b", &b.dl), TW_TENSOR("c", &c.dl)};
-    num_must(tw_launch(s.kernel, s.device.dev, NULL, args, 3), "launch");
+    num_must(num_try(&s.device, s.kernel, args, 3, NULL), "launch");
     s.cases++;
     for (int64_t i = 0; i < 256; i++)
         expect(&s, &c, i, 16.00390625, 0.0);
@@ -384,7 +384,7 @@ START_TEST(one_finite_entry_in_a_long_row)
         tw_launch_options options = TW_LAUNCH_OPTIONS_INIT;
 
         options.config = config[i];
-        num_must(tw_launch_with(s.kernel, s.device.dev, NULL, args, 2, &options), "launch");
+        num_must(num_try(&s.device, s.kernel, args, 2, &options), "launch");
         s.cases++;
         for (int64_t j = 0; j < 4 * n; j++)
             expect(&s, &y, j, j / n < 3 && j % n == at[j / n] ? 1.0 : 0.0, 0.0);
@@ -425,21 +425,13 @@ END_TEST
 
 /* ---- kernels of their own ---- */
 
-static tw_kernel *load_text(num_device *d, const char *text)
-{
-    tw_kernel *k = NULL;
-
-    num_must(tw_kernel_load_text(d->cx, "case.tw", text, strlen(text), NULL, &k), "load");
-    return k;
-}
-
 static void run_text(int i, const char *text, tw_arg *args, size_t n)
 {
     num_device d;
 
     ck_assert(num_open(&d, specs[i], NULL));
-    tw_kernel *k = load_text(&d, text);
-    num_must(tw_launch(k, d.dev, NULL, args, n), "launch");
+    tw_kernel *k = num_load_text(&d, text);
+    num_must(num_try_plain(&d, k, args, n, NULL), "launch");
     tw_kernel_destroy(k);
     num_close(&d);
 }

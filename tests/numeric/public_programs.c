@@ -20,7 +20,7 @@ static tw_status try_text(num_device *d, const char *text, const char *config, c
 
     options.config = config;
     num_must(tw_kernel_load_text(d->cx, "case.tw", text, strlen(text), NULL, &k), "load");
-    tw_status st = tw_launch_with(k, d->dev, NULL, args, n, &options);
+    tw_status st = num_try_plain(d, k, args, n, &options);
     tw_kernel_destroy(k);
     return st;
 }
@@ -201,30 +201,40 @@ START_TEST(reductions_in_nested_loops)
 }
 END_TEST
 
-/* A tile of 4 x 65536 with three loads and a sum: compiled, not unrolled for ever. */
+/* A tile of 4 x 65536 with three loads and a sum: compiled, not unrolled for ever. Registers of
+ * a GPU do not hold it. */
 START_TEST(a_very_wide_tile)
 {
     enum { WIDE = 65536 };
     static float x[3][4 * WIDE], y[4];
     int64_t shape[] = {4, WIDE}, four = 4;
     DLTensor t[3], ty = vector("f32", y, &four);
+    num_device d;
 
     for (int i = 0; i < 3; i++) {
         t[i] = (DLTensor){x[i], {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, NULL, 0};
         for (int k = 0; k < 4 * WIDE; k++)
             x[i][k] = (float)((k / WIDE + 1) * (i + 1));
     }
-    run_text(_i,
-             "kernel wide(a: f32[M, N], b: f32[M, N], c: f32[M, N], out y: f32[M]) grid (1) {\n"
-             "    let s = load(a[0 :+ 4, 0 :+ 65536]) + load(b[0 :+ 4, 0 :+ 65536])\n"
-             "        + load(c[0 :+ 4, 0 :+ 65536]);\n"
-             "    store(y[0 :+ 4], sum(s, 1));\n"
-             "}\n",
-             (tw_arg[]){TW_TENSOR("a", &t[0]), TW_TENSOR("b", &t[1]), TW_TENSOR("c", &t[2]),
-                        TW_TENSOR("y", &ty)},
-             4);
-    for (int i = 0; i < 4; i++)
+    ck_assert(num_open(&d, specs[_i], NULL));
+    tw_status st = try_text(
+        &d,
+        "kernel wide(a: f32[M, N], b: f32[M, N], c: f32[M, N], out y: f32[M]) grid (1) {\n"
+        "    let s = load(a[0 :+ 4, 0 :+ 65536]) + load(b[0 :+ 4, 0 :+ 65536])\n"
+        "        + load(c[0 :+ 4, 0 :+ 65536]);\n"
+        "    store(y[0 :+ 4], sum(s, 1));\n"
+        "}\n",
+        NULL,
+        (tw_arg[]){TW_TENSOR("a", &t[0]), TW_TENSOR("b", &t[1]), TW_TENSOR("c", &t[2]),
+                   TW_TENSOR("y", &ty)},
+        4);
+    if (d.is_gpu)
+        ck_assert(st == TW_E_LIMIT && strstr(tw_last_error()->text, "registers a thread"));
+    else
+        num_must(st, "launch");
+    for (int i = 0; i < 4 && !d.is_gpu; i++)
         ck_assert_float_eq(y[i], 6.0f * (float)(i + 1) * WIDE);
+    num_close(&d);
 }
 END_TEST
 

@@ -42,9 +42,22 @@ static bool is_elsewhere(tw_status st)
 
 bool num_open(num_device *d, const char *spec, const char *target)
 {
+    const char *other = getenv("TW_NUMERIC_DEVICE");
+
+    if (other && *other && strncmp(spec, "cpu", 3) == 0) {
+        if (target)
+            return false;
+        spec = other;
+        target = getenv("TW_NUMERIC_TARGET");
+        target = target && *target ? target : NULL;
+    }
+    tw_device_info info = TW_DEVICE_INFO_INIT;
+
     d->label = target ? target : spec;
     num_must(tw_context_create(NULL, &d->cx), "context");
     num_must(tw_device_open(d->cx, spec, &d->dev), spec);
+    num_must(tw_device_query(d->dev, &info), spec);
+    d->is_gpu = info.capability > 0;
     if (!target)
         return true;
     tw_status st = tw_device_force_target(d->dev, target);
@@ -301,44 +314,35 @@ bool num_padding_intact(const num_tensor *t)
 
 /* A tensor's memory on the device, and the tensor there. */
 typedef struct mirror {
-    num_tensor *of;
-    void *at;
+    void *host, *at;
+    size_t size;
+    bool comes_back;
     DLTensor dl;
 } mirror;
 
-static num_tensor *tensor_of(const DLTensor *dl)
+static void mirror_open(num_device *d, mirror *m, DLDevice where)
 {
-    return (num_tensor *)(void *)((char *)(uintptr_t)dl - offsetof(num_tensor, dl));
-}
-
-static void mirror_open(num_device *d, mirror *m, const DLTensor *dl, DLDevice where)
-{
-    num_tensor *t = tensor_of(dl);
-    unsigned char *first = t->map + t->page;
-    size_t size = t->map_bytes - 2 * t->page;
-
-    m->of = t;
-    num_must(tw_memory_alloc(d->dev, size, &m->at), "device memory");
-    num_must(tw_memory_copy(d->dev, m->at, first, size, TW_COPY_TO_DEVICE, NULL), "copy");
-    m->dl = *dl;
     m->dl.device = where;
-    m->dl.data = (unsigned char *)m->at + ((unsigned char *)dl->data - first);
+    if (m->size == 0)
+        return;
+    num_must(tw_memory_alloc(d->dev, m->size, &m->at), "device memory");
+    num_must(tw_memory_copy(d->dev, m->at, m->host, m->size, TW_COPY_TO_DEVICE, NULL), "copy");
+    m->dl.data = (char *)m->at + ((char *)m->dl.data - (char *)m->host);
 }
 
 /* Nothing is copied back after a failure: its error is still to be read. */
 static void mirror_close(num_device *d, mirror *m, bool ran)
 {
-    num_tensor *t = m->of;
-
-    if (!t->is_protected && ran)
-        num_must(tw_memory_copy(d->dev, t->map + t->page, m->at, t->map_bytes - 2 * t->page,
-                                TW_COPY_FROM_DEVICE, NULL),
+    if (m->size && ran && m->comes_back)
+        num_must(tw_memory_copy(d->dev, m->host, m->at, m->size, TW_COPY_FROM_DEVICE, NULL),
                  "copy back");
     tw_memory_free(d->dev, m->at);
 }
 
-tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                  const tw_launch_options *options)
+typedef mirror mirror_of(const tw_kernel *k, const tw_arg *arg);
+
+static tw_status launch_there(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                              const tw_launch_options *options, mirror_of *of)
 {
     tw_device_info info = TW_DEVICE_INFO_INIT;
     tw_arg there[MAX_ARGS];
@@ -351,7 +355,8 @@ tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (args[i].kind != TW_ARG_TENSOR || info.memory.device_type == kDLCPU)
             continue;
-        mirror_open(d, &m[mirrors], args[i].value.tensor, info.memory);
+        m[mirrors] = of(k, &args[i]);
+        mirror_open(d, &m[mirrors], info.memory);
         there[i].value.tensor = &m[mirrors++].dl;
     }
     tw_status st = tw_launch_with(k, d->dev, NULL, there, n, options);
@@ -362,10 +367,64 @@ tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
     return st;
 }
 
+/* All that lies between the guard pages. */
+static mirror mirror_of_guarded(const tw_kernel *k, const tw_arg *arg)
+{
+    const DLTensor *dl = arg->value.tensor;
+    num_tensor *t = (num_tensor *)(void *)((char *)(uintptr_t)dl - offsetof(num_tensor, dl));
+
+    (void)k;
+    return (mirror){.host = t->map + t->page,
+                    .size = t->map_bytes - 2 * t->page,
+                    .comes_back = !t->is_protected,
+                    .dl = *dl};
+}
+
+tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                  const tw_launch_options *options)
+{
+    return launch_there(d, k, args, n, options, mirror_of_guarded);
+}
+
 void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
                 const tw_launch_options *options)
 {
     num_must(num_try(d, k, args, n, options), "launch");
+}
+
+static bool is_written(const tw_kernel *k, const char *name)
+{
+    for (size_t i = 0; i < tw_kernel_param_count(k); i++) {
+        tw_param_info info = TW_PARAM_INFO_INIT;
+        num_must(tw_kernel_param(k, i, &info), "parameter");
+        if (strcmp(info.name, name) == 0)
+            return info.direction != TW_IN;
+    }
+    return false;
+}
+
+/* From the first element to the last. */
+static mirror mirror_of_elements(const tw_kernel *k, const tw_arg *arg)
+{
+    const DLTensor *dl = arg->value.tensor;
+    int64_t span = 1, dense = 1;
+
+    for (int d = dl->ndim - 1; d >= 0; d--) {
+        int64_t stride = dl->strides ? dl->strides[d] : dense;
+        span = dl->shape[d] && span ? span + (dl->shape[d] - 1) * stride : 0;
+        dense *= dl->shape[d];
+    }
+    return (mirror){.host = (char *)dl->data + dl->byte_offset,
+                    .size = (size_t)span * dl->dtype.bits / 8,
+                    .comes_back = is_written(k, arg->name),
+                    .dl = {(char *)dl->data + dl->byte_offset, dl->device, dl->ndim, dl->dtype,
+                           dl->shape, dl->strides, 0}};
+}
+
+tw_status num_try_plain(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                        const tw_launch_options *options)
+{
+    return launch_there(d, k, args, n, options, mirror_of_elements);
 }
 
 /* ---- comparison ---- */

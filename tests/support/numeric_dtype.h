@@ -31,8 +31,8 @@ void num_put(const num_dtype *t, void *base, int64_t i, num_value v);
 num_value num_get(const num_dtype *t, const void *base, int64_t i);
 
 DLTensor num_vector(const num_dtype *t, void *at, int64_t *n);
-/* Loads and launches a text. False where a CPU path has no such operation yet; aborts the test on
- * any other failure. */
+/* Loads and launches a text. False where a code path has no such operation yet, or a GPU no room
+ * for its tiles, be it with 16 warps; aborts the test on any other failure. */
 bool num_run_text(num_device *d, const char *source, const tw_arg *args, size_t n);
 
 #endif

@@ -325,6 +325,16 @@ static uint64_t field(ptx_ty t, const uint64_t *x)
     return t.kind == PT_S && n > 0 ? (uint64_t)sign_extend(narrow(v, n), n) : narrow(v, n);
 }
 
+/* 32 of the 64 bits b:a, shifted to the left or the right. */
+static uint64_t funnelled(const ptx_instr *i, const uint64_t *x)
+{
+    uint64_t both = x[1] << 32 | narrow(x[0], 32);
+    unsigned by = (unsigned)x[2];
+
+    by = ptx_has(i, ".wrap") ? by & 31 : by < 32 ? by : 32;
+    return ptx_has(i, ".l") ? both << by >> 32 : both >> by;
+}
+
 static uint64_t permuted(const uint64_t *x)
 {
     uint64_t both = (x[1] & 0xffffffff) << 32 | (x[0] & 0xffffffff), v = 0;
@@ -382,6 +392,8 @@ static bool int_math(const ptx_instr *i, ptx_ty t, const uint64_t *x, uint64_t *
         v = field(t, x);
     else if (!strcmp(op, "prmt"))
         v = permuted(x);
+    else if (!strcmp(op, "shf"))
+        v = funnelled(i, x);
     else
         return false;
     *out = narrow(v, ptx_has(i, ".wide") ? 2 * t.bits : t.bits);
