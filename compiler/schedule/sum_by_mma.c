@@ -5,9 +5,10 @@
  *   %o = mma %c, %v, %acc                        %o = mma %c, %v, %acc
  *
  * A tile of ones as right factor gives each row's sum in every column: eight columns more of a
- * product, in place of additions and shuffles. Only for a text that sums what it has rounded: the
- * sum of %p behind %c = cast %p is another number, and stays as it is. What is summed so is whole
- * in each block, so that nothing is left to pass_defer_sums.
+ * product, in place of additions and shuffles. The sum of %c itself, which is that rounded, is made
+ * so, too. Only for a text that sums what it has rounded: the sum of %p behind %c = cast %p is
+ * another number, and stays as it is. What is summed so is whole in each block, so that nothing is
+ * left to pass_defer_sums.
  *
  * worth, on one H200 in a prototype written by hand: 1.03 x at D = 128 with the maxima rescaled in
  * each block, 1.01 x with lazy_rescale.
@@ -33,15 +34,24 @@ static void find(ir_op *op, void *arg)
         vec_push(&s->sums, s->a, op);
 }
 
+static bool is_half(const summing *s, ir_val v)
+{
+    ir_type t = ir_type_of(s->fn, v);
+
+    return t.rank == 2 && (t.dtype == DT_F16 || t.dtype == DT_BF16);
+}
+
 /* The tile of 16-bit floats whose values the op adds in f32, or 0. */
 static ir_val rounded(const summing *s, const ir_op *sum)
 {
     const ir_op *cast = ir_def(s->fn, sum->args[0]);
 
-    if (!cast || cast->code != OP_CAST || ir_type_of(s->fn, cast->res).dtype != DT_F32)
-        return 0;
-    ir_type t = ir_type_of(s->fn, cast->args[0]);
-    return t.rank == 2 && (t.dtype == DT_F16 || t.dtype == DT_BF16) ? cast->args[0] : 0;
+    if (is_half(s, sum->args[0]))
+        return sum->args[0];
+    return cast && cast->code == OP_CAST && is_half(s, cast->args[0]) &&
+                   ir_type_of(s->fn, cast->res).dtype == DT_F32
+               ? cast->args[0]
+               : 0;
 }
 
 /* Does a product take v from registers, as its left factor, and does the sum lie as v's rows do? */
@@ -73,6 +83,8 @@ tw_status pass_sum_by_mma(pass_cx *cx, ir_module *m)
             continue;
         ir_builder b = ir_before(m->kernel, sum);
         ir_val res = ir_mma_sum(&b, v);
+        if (ir_type_of(m->kernel, sum->res).dtype != DT_F32)
+            res = ir_cast(&b, res, (enum dtype)ir_type_of(m->kernel, sum->res).dtype);
         ir_name(m->kernel, res, ir_value_of(m->kernel, sum->res)->name);
         ir_replace_uses(m->kernel, sum->res, res);
         ir_unlink(sum);
