@@ -6,7 +6,8 @@
  * With causal attention the programs of the last rows take longest: begun last they leave most of
  * the GPU idle at the end. But all the last rows of all heads first would walk through all K and V
  * at once. So heads go in sections whose K and V fit L2: the bytes that loops copy for one head are
- * known from the copies, the rest is integer arithmetic at the start of each program. More than
+ * known from the copies, the rest is integer arithmetic at the start of each program. Sections are
+ * of one size: after a small last one, its few longest programs would run alone. More than
  * 2^31 - 1 programs keep their order, and so do those of a kernel with asserts that tell values:
  * they also tell which program it was.
  *
@@ -73,16 +74,21 @@ static ir_val u32(ir_builder *b, int64_t c)
     return ir_const_int(b, DT_U32, c);
 }
 
-/* Heads of a section, u32: as many as fit, at least one, at most all. What is larger than room is
- * as good as room + 1, which fits u32: a division of 64 bits is a hundred instructions. */
+/* Heads of a section, u32: as few sections as fit, all of one size, which may take a section above
+ * room by less than one head. What is larger than room is as good as room + 1: then no product
+ * wraps, and the one division by what is not constant has 32 bits. */
 static ir_val section(ordering *o, int64_t room, ir_val heads)
 {
     ir_builder *b = &o->b;
     ir_val bytes =
         ir_binary(b, OP_MIN, ir_binary(b, OP_MAX, o->bytes, i64(b, 1)), i64(b, room + 1));
-    ir_val per = ir_binary(b, OP_DIV, u32(b, room), ir_cast(b, bytes, DT_U32));
+    ir_val all = ir_binary(b, OP_MUL, bytes, ir_cast(b, heads, DT_I64));
+    ir_val up = ir_cast(b, ir_binary(b, OP_ADD, all, i64(b, room - 1)), DT_U64);
+    ir_val sections = ir_binary(b, OP_DIV, up, ir_const_int(b, DT_U64, room));
+    ir_val last = ir_binary(b, OP_SUB, heads, u32(b, 1));
+    ir_val per = ir_binary(b, OP_DIV, last, ir_cast(b, sections, DT_U32));
 
-    return ir_binary(b, OP_MIN, ir_binary(b, OP_MAX, per, u32(b, 1)), heads);
+    return ir_binary(b, OP_ADD, per, u32(b, 1));
 }
 
 /* Can programs be numbered in i32? */
