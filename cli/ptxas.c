@@ -65,7 +65,7 @@ static void remove_files(const scratch *s)
 }
 
 /* The exit code of ptxas, or -1: there is none. What it says goes into the log if that is asked
- * for. */
+ * for: then the code is relocatable, as the driver's linker makes it, whose registers differ. */
 static int run_ptxas(const scratch *s, const char *arch, bool log)
 {
     static const char *const where[] = {"ptxas", "/usr/local/cuda/bin/ptxas"};
@@ -75,6 +75,7 @@ static int run_ptxas(const scratch *s, const char *arch, bool log)
                     (char *)"-o",
                     (char *)s->cubin,
                     (char *)(log ? "-v" : NULL),
+                    (char *)(log ? "-c" : NULL),
                     NULL};
     posix_spawn_file_actions_t files;
     int status, failed = ENOENT;

@@ -16,6 +16,7 @@ static bool slot_fits(const executable *exe, recipe_slot s)
     case SLOT_DIM:
         return s.index < exe->plan.ndims;
     case SLOT_GRID:
+    case SLOT_FIRST:
         return s.index < 3;
     case SLOT_WORKSPACE:
         return s.index < exe->art->nworkspaces;
@@ -25,8 +26,6 @@ static bool slot_fits(const executable *exe, recipe_slot s)
         return exe->device->drv->assert_record != NULL;
     case SLOT_CALLS:
         return exe->device->drv->calls;
-    case SLOT_FIRST:
-        return true;
     }
     return false;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char magic[8] = "TWART";
-enum { FORMAT_VERSION = 3, MAX_COUNT = 1 << 16 };
+enum { FORMAT_VERSION = 4, MAX_COUNT = 1 << 16 };
 
 /* ---- writing ---- */
 

@@ -16,9 +16,10 @@ enum slot_kind {
     SLOT_COUNTER,   /* pointer to counter `index` (64 bits), cleared before the step       */
     SLOT_ASSERT,    /* GPU: pointer to an assert_record                                    */
     SLOT_CALLS,     /* CPU: pointer to a program_calls                                     */
-    SLOT_FIRST      /* GPU: i64 number of the launch's first program: block x of the physical,
-                       one-dimensional grid runs program first + x, fastest along grid 0.
-                       Code without it does not depend on which program it runs           */
+    SLOT_FIRST      /* GPU: the launch's first program along grid dimension `index`, i64. Block x
+                       of the physical, one-dimensional grid runs the program x places behind
+                       it, dimension 0 fastest. Code without it does not depend on which
+                       program it runs                                                     */
 };
 typedef struct recipe_slot {
     uint8_t kind, index;

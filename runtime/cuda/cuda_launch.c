@@ -40,6 +40,14 @@ static tw_status queue_blocks(const queue *q, const uint64_t *slots, unsigned bl
                 1, (unsigned)q->step->shared_bytes, q->stream, NULL, size ? extra : NULL);
 }
 
+/* Where program `number` stands along a dimension of the kernel's grid. */
+static uint64_t place_of(const driver_step *s, int64_t number, int dim)
+{
+    for (int d = 0; d < dim; d++)
+        number /= s->grid[d];
+    return (uint64_t)(dim < 2 ? number % s->grid[dim] : number);
+}
+
 /* More programs than a grid holds: several grids, one after the other. Code that does not take the
  * first program's number does not ask which program it runs. */
 static tw_status queue_parts(const queue *q, const driver_step *s)
@@ -51,7 +59,7 @@ static tw_status queue_parts(const queue *q, const driver_step *s)
         int64_t left = s->count - done;
         for (uint32_t i = 0; i < q->step->nslots; i++)
             if (q->step->slot[i].kind == SLOT_FIRST)
-                slots[i] = (uint64_t)(s->first + done);
+                slots[i] = place_of(s, s->first + done, q->step->slot[i].index);
         TRY(queue_blocks(q, slots, (unsigned)(left < INT32_MAX ? left : INT32_MAX)));
     }
     return TW_OK;

@@ -53,7 +53,7 @@ def assemble(ptxas, tool, kernel, target, values):
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(made.stdout)
         file.flush()
-        done = subprocess.run([ptxas, "-v", f"-arch={target}", file.name, "-o", "/dev/null"],
+        done = subprocess.run([ptxas, "-v", "-c", f"-arch={target}", file.name, "-o", "/dev/null"],
                               capture_output=True, text=True)
     spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
     used = re.search(r"Used (\d+) registers", done.stderr)

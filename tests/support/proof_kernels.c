@@ -57,12 +57,14 @@ static const char ptx_shared[] = PTX_HEAD
     "add.u32 %r5, %r3, %r6;\nld.shared.u32 %r7, [%r5];\ncvt.rn.f32.u32 %f1, %r7;\n"
     "shl.b64 %d2, %d2, 2;\nadd.u64 %d3, %d3, %d2;\nst.global.f32 [%d3], %f1;\nret;\n}\n";
 
-/* y[0] = 1 by the last of 65536 * 32769 programs, which are more than 2^31. Slots: first program,
- * y. */
+/* y[0] = 1 by the last of 65536 x 32769 programs, which are more than 2^31. Slots: the first
+ * program by dimension, y. */
 static const char ptx_last[] =
-    PTX_HEAD ".visible .entry proof(.param .u64 first, .param .u64 y)\n" PTX_BODY
-             "ld.param.u64 %d3, [first];\nadd.u64 %d1, %d1, %d3;\nmov.u64 %d4, 2147549183;\n"
-             "setp.ne.u64 %p1, %d1, %d4;\n@%p1 bra DONE;\nld.param.u64 %d5, [y];\n"
+    PTX_HEAD
+    ".visible .entry proof(.param .u64 first0, .param .u64 first1, .param .u64 y)\n" PTX_BODY
+    "ld.param.u64 %d3, [first0];\nadd.u64 %d1, %d1, %d3;\nld.param.u64 %d3, [first1];\n"
+    "shl.b64 %d3, %d3, 16;\nadd.u64 %d1, %d1, %d3;\nmov.u64 %d4, 2147549183;\n"
+    "setp.ne.u64 %p1, %d1, %d4;\n@%p1 bra DONE;\nld.param.u64 %d5, [y];\n"
              "st.global.f32 [%d5], 0f3F800000;\nDONE:\nret;\n}\n";
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -80,7 +82,8 @@ const proof_code proof_assert = {
 const proof_code proof_fault = {.name = "fault", .ptx = ptx_fault};
 const proof_code proof_shared = {"shared", ptx_shared, {{SLOT_POINTER, 0, 1}}, 1, 100000};
 const proof_code proof_too_shared = {"too_shared", ptx_shared, {{SLOT_POINTER, 0, 1}}, 1, 300000};
-const proof_code proof_last = {"last", ptx_last, {{SLOT_FIRST, 0, 0}, {SLOT_POINTER, 0, 1}}, 2, 0};
+const proof_code proof_last = {
+    "last", ptx_last, {{SLOT_FIRST, 0, 0}, {SLOT_FIRST, 1, 0}, {SLOT_POINTER, 0, 1}}, 3, 0};
 
 static const proof_code *const all[] = {&proof_add,   &proof_count,  &proof_assert,
                                         &proof_fault, &proof_shared, &proof_too_shared,

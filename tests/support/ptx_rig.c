@@ -192,11 +192,13 @@ static bool run_blocks(rig *r, ptx_program *p, int64_t first, int64_t blocks,
                        const assert_record *failed)
 {
     const recipe_step *step = r->art->step;
+    const int64_t at[3] = {first % r->grid[0], first / r->grid[0] % r->grid[1],
+                           first / r->grid[0] / r->grid[1]};
     uint64_t param[64] = {0};
     bool ok = true;
 
     for (uint32_t i = 0; i < step->nslots; i++)
-        param[i] = step->slot[i].kind == SLOT_FIRST ? (uint64_t)first
+        param[i] = step->slot[i].kind == SLOT_FIRST ? (uint64_t)at[step->slot[i].index]
                                                     : slot_value(r, step->slot[i], failed);
     for (int64_t b = 0; ok && b < blocks; b++)
         ok = ptx_run(p, (uint32_t)b, step->block_threads, (size_t)step->shared_bytes, param, why,

@@ -80,12 +80,12 @@ START_TEST(empty_shapes_launch_nothing)
 END_TEST
 
 /* LAU-01, LAU-03: grids above 2^31 - 1 go in parts, and a dimension above 65535 is no matter. */
-static uint64_t firsts[4], blocks_run;
+static uint64_t firsts[4][3], blocks_run;
 static int parts;
 
 static void note_part(const fake_launch *l)
 {
-    firsts[parts++ % 4] = l->slot[0];
+    memcpy(firsts[parts++ % 4], l->slot, sizeof *firsts);
     blocks_run += l->blocks;
 }
 
@@ -96,7 +96,7 @@ static tw_status launch_step(int32_t gx, int32_t gy, int32_t gz, int64_t first, 
     static code_object object = {OBJECT_PTX, 0, NULL};
     static const char text[] = ".version 7.0\n.entry add()";
     artifact art = {.nobjects = 1, .nsteps = 1, .object = &object};
-    uint64_t slots[] = {(uint64_t)first};
+    uint64_t slots[3] = {0};
     int32_t failed = 0;
     void *loaded;
 
@@ -115,20 +115,30 @@ static tw_status launch_step(int32_t gx, int32_t gy, int32_t gz, int64_t first, 
     return st;
 }
 
+static bool began_at(int part, uint64_t x, uint64_t y, uint64_t z)
+{
+    return firsts[part][0] == x && firsts[part][1] == y && firsts[part][2] == z;
+}
+
 START_TEST(large_grids)
 {
-    rig_nslots = 1;
-    rig_slots[0] = (recipe_slot){SLOT_FIRST, 0, 0};
+    rig_nslots = 3;
+    for (uint8_t d = 0; d < 3; d++)
+        rig_slots[d] = (recipe_slot){SLOT_FIRST, d, 0};
     fake_is->kernel = note_part;
     RT_OK(launch_step(16384, 16384, 16, 0, (int64_t)1 << 32));
     ck_assert_int_eq(parts, 3);
     ck_assert_uint_eq(blocks_run, (uint64_t)1 << 32);
-    ck_assert(firsts[0] == 0 && firsts[1] == INT32_MAX && firsts[2] == 2ull * INT32_MAX);
+    ck_assert(began_at(0, 0, 0, 0)); /* 2^31 - 1 and 2^32 - 2 in digits of base 2^14 */
+    ck_assert(began_at(1, 16383, 16383, 7) && began_at(2, 16382, 16383, 15));
     parts = 0;
     RT_OK(launch_step(1, 65536, 8, 0, 65536 * 8));
     ck_assert_int_eq(parts, 1);
     RT_OK(launch_step(100, 1, 1, 40, 20)); /* a range of programs */
-    ck_assert_uint_eq(firsts[1], 40);
+    ck_assert(began_at(1, 40, 0, 0));
+    RT_OK(launch_step(10, 4, 5, 57, 20));
+    ck_assert(began_at(2, 7, 1, 1));
+    rig_nslots = 1;
     rig_slots[0] = (recipe_slot){SLOT_GRID, 0, 0}; /* all programs are alike */
     blocks_run = 0;
     RT_OK(launch_step(100, 1, 1, 40, 20));

@@ -175,8 +175,8 @@ static void see_part(const fake_launch *l)
 {
     ck_assert_str_eq(l->text, proof_last.ptx);
     parts++;
-    first = l->slot[0] + l->blocks;
-    ck_assert_uint_eq(l->slot[1], (uintptr_t)y);
+    first = l->slot[0] + 65536 * l->slot[1] + l->blocks;
+    ck_assert_uint_eq(l->slot[2], (uintptr_t)y);
 }
 
 START_TEST(more_programs_than_a_grid_has)

@@ -83,7 +83,8 @@ START_TEST(the_recipe_names_what_the_entry_takes)
         int kind, index, param;
     } slots[] = {{SLOT_POINTER, 0, 0}, {SLOT_POINTER, 0, 1}, {SLOT_STRIDE, 0, 1},
                  {SLOT_DIM, 0, 0},     {SLOT_GRID, 0, 0},    {SLOT_GRID, 1, 0},
-                 {SLOT_GRID, 2, 0},    {SLOT_FIRST, 0, 0},   {SLOT_ASSERT, 0, 0}};
+                 {SLOT_GRID, 2, 0},    {SLOT_FIRST, 0, 0},   {SLOT_FIRST, 1, 0},
+                 {SLOT_FIRST, 2, 0},   {SLOT_ASSERT, 0, 0}};
     bench s;
 
     ck_assert_int_eq(run(&s, "sm_80", copy_text), TW_OK);
@@ -120,7 +121,7 @@ START_TEST(asserts_with_values)
     ck_assert_str_eq(s.art->assert_text[0],
                      "index {0} is outside of {1}, not {2} nor {x} (test.sched:5)");
     ck_assert_str_eq(s.art->assert_text[1], "{0} is no value (test.sched:6)");
-    ck_assert_uint_eq(s.art->step->nslots, 6); /* n, the grid, the first program, the record */
+    ck_assert_uint_eq(s.art->step->nslots, 8); /* n, the grid, the first program, the record */
     const char *ptx = (const char *)s.art->object->bytes;
     ck_assert_ptr_nonnull(strstr(ptx, "atom.relaxed.gpu.global.cas.b32"));
     ck_assert_ptr_nonnull(strstr(ptx, "fence."));

@@ -78,8 +78,8 @@ static void list_slots(nv_emit *e, const usage *u)
     }
     for (int d = 0; d < 3 && u->program; d++)
         add_slot(e, SLOT_GRID, 0, d);
-    if (u->program)
-        add_slot(e, SLOT_FIRST, 0, 0);
+    for (int d = 0; d < 3 && u->program; d++)
+        add_slot(e, SLOT_FIRST, 0, d);
     if (u->asserts)
         add_slot(e, SLOT_ASSERT, 0, 0);
 }
@@ -163,10 +163,10 @@ static void take_slot(nv_emit *e, const recipe_slot *s, LLVMValueRef arg)
             scalar_of_bits(e, (enum dtype)p->type.dtype, arg);
         break;
     case SLOT_GRID:
-        e->grid[s->index] = arg;
+        e->grid[s->index] = LLVMBuildTrunc(e->cx->b, arg, e->cx->i32, "");
         break;
     case SLOT_FIRST:
-        e->first = arg;
+        e->first[s->index] = LLVMBuildTrunc(e->cx->b, arg, e->cx->i32, "");
         break;
     case SLOT_ASSERT:
         e->assert_record = arg;

@@ -65,7 +65,7 @@ typedef struct nv_emit {
     LLVMValueRef *pointer;                 /* by parameter; NULL where not used */
     LLVMValueRef (*stride)[VIEW_MAX_RANK]; /* i64; NULL: the unit stride */
     LLVMValueRef *dim;                     /* by dimension: i32 */
-    LLVMValueRef grid[3], first, assert_record;
+    LLVMValueRef grid[3], first[3], assert_record;
     LLVMValueRef program[3];
     LLVMValueRef thread, lane, warp; /* i32 */
     LLVMValueRef shared;             /* where dynamic shared memory begins, i32 */

@@ -20,40 +20,19 @@ static bool is_last(const nv_emit *e, int axis)
     return axis == 2 || (is_flat(e, 2) && (axis == 1 || is_flat(e, 1)));
 }
 
-/* The launch's first program by axis. Its number may be above 2^32; divided where it is not 0, in a
- * branch that few launches take. */
-static void find_first(nv_emit *e, LLVMValueRef at[3])
-{
-    LLVMBuilderRef b = e->cx->b;
-    LLVMValueRef left = e->first, zero = nv_i32(e, 0);
-    LLVMValueRef c = LLVMBuildICmp(b, LLVMIntNE, left, ll_i64(e->cx, 0), "");
-    nv_guard g = nv_guard_begin(e, is_last(e, 0) ? NULL : c);
-
-    for (int d = 0; d < 3; d++) {
-        LLVMValueRef grid = LLVMBuildZExt(b, e->grid[d], e->cx->i64, "");
-        LLVMValueRef here = is_last(e, d) ? left : LLVMBuildURem(b, left, grid, "");
-        at[d] = LLVMBuildTrunc(b, here, e->cx->i32, "");
-        left = is_last(e, d) ? ll_i64(e->cx, 0) : LLVMBuildUDiv(b, left, grid, "");
-    }
-    nv_guard_end(e, &g);
-    for (int d = 0; d < 3 && !is_last(e, 0); d++)
-        at[d] = nv_guard_value(e, &g, at[d], zero);
-}
-
-/* Programs are numbered with axis 0 fastest. A grid may hold more than 2^32 of them, but an extent,
- * and the blocks of a launch, are below 2^31: so is each quotient, and each sum below 2^32. */
+/* Block x runs the program x places behind the launch's first, axis 0 fastest. All in 32 bits: an
+ * extent and the blocks of a launch are below 2^31, so each quotient is, and each sum below 2^32.
+ * (A division of 64 bits is a call for ptxas; with one in it, relocatable code, which is what the
+ * driver's linker makes, spills 80 bytes where the same text as a whole program spills none.) */
 void nv_find_program(nv_emit *e)
 {
     LLVMBuilderRef b = e->cx->b;
-    LLVMValueRef id = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0), at[3];
+    LLVMValueRef id = ll_call(e->cx, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0);
 
-    if (!e->first)
+    if (!e->first[0])
         return;
-    for (int d = 0; d < 3; d++)
-        e->grid[d] = LLVMBuildTrunc(b, e->grid[d], e->cx->i32, "");
-    find_first(e, at);
     for (int d = 0; d < 3; d++) {
-        LLVMValueRef sum = ll_add(e->cx, id, at[d]);
+        LLVMValueRef sum = ll_add(e->cx, id, e->first[d]);
         id = is_last(e, d) ? nv_i32(e, 0) : LLVMBuildUDiv(b, sum, e->grid[d], "");
         e->program[d] = is_last(e, d) ? sum : LLVMBuildURem(b, sum, e->grid[d], "");
     }
