@@ -213,7 +213,8 @@ static tw_status compile_afresh(compile_job *j, unsigned flags)
     if (st != TW_OK)
         return diags_failed(&j->l.diags, st);
     TRY(recipe_check(j->exe));
-    TRY(finish(j->exe));
+    if (!(flags & COMPILE_NO_FINISH))
+        TRY(finish(j->exe));
     if (!(flags & COMPILE_NO_LOAD))
         TRY(runtime_exe_load(j->exe));
     j->exe->compile_s = j->lower_s + clock_seconds() - start;
@@ -294,6 +295,17 @@ tw_status runtime_compile(tw_kernel *k, tw_device *dev, const problem *p, const 
         return st;
     }
     *out = j.exe;
+    return TW_OK;
+}
+
+tw_status runtime_exe_finish(executable *exe)
+{
+    double start = clock_seconds();
+
+    if (exe->from_store)
+        return TW_OK;
+    TRY(finish(exe));
+    exe->compile_s += clock_seconds() - start;
     return TW_OK;
 }
 

@@ -125,13 +125,16 @@ tw_status runtime_exe_twin(executable *of, const config *cfg, executable **out);
 enum compile_flags {
     COMPILE_NO_STORE_READ = 1,
     COMPILE_NO_STORE_WRITE = 2, /* a candidate that may lose */
-    COMPILE_NO_LOAD = 4         /* call runtime_exe_load before the launch */
+    COMPILE_NO_LOAD = 4,        /* call runtime_exe_load before the launch */
+    COMPILE_NO_FINISH = 8       /* and runtime_exe_finish before that */
 };
 /* lower, set facts, passes, target (or the store, by artifact key). Any thread; several compile at
  * once. cfg has every parameter. *out has one reference. TW_E_SOURCE, TW_E_LIMIT,
  * TW_E_UNSUPPORTED, TW_E_NOMEM, TW_E_INTERNAL. */
 tw_status runtime_compile(tw_kernel *k, tw_device *dev, const problem *p, const config *cfg,
                           unsigned flags, executable **out);
+/* What the device's driver does of a compile, any thread: of a GPU's, the longer part. */
+tw_status runtime_exe_finish(executable *exe);
 /* Code from the store that does not load is compiled again. */
 tw_status runtime_exe_load(executable *exe);
 /* Writes its artifact to the store, if it is not there: for a candidate that won. */

@@ -19,7 +19,10 @@
 #define FIRST_PAIRS 6      /* in a first race; the close ones race again at the end */
 #define CLOSE 0.03         /* log ratio to the leader up to which a trial is still in the game */
 #define FINAL_PAIRS 7
-#define PAIR_COST 3.0 /* launches that a pair takes as long as, with what is around them */
+#define AROUND_S 100e-6  /* a launch costs besides: events, a cache overwritten, waiting */
+#define CONTEST_PAIRS 10 /* of a second race, more often than not fewer */
+#define NOISE_SAMPLES 8  /* of the leader tell how noisy a pair is */
+#define PAIR_NOISE 2.097 /* 1.4826 sqrt 2, times the spread of one: a normal law's */
 
 tw_status run_for_results(session *s, executable *exe)
 {
@@ -98,12 +101,22 @@ static tw_status run_pair(session *s, trial *challenger, trial *leader, race *r)
     return TW_OK;
 }
 
-static enum race_verdict run_race(session *s, uint32_t p, uint32_t most, tw_status *failed)
+/* More than it is, if the clock drifted; 0: not known. */
+static double pair_noise(const trial *leader)
+{
+    if (leader->nsamples < NOISE_SAMPLES)
+        return 0.0;
+    return PAIR_NOISE * spread_of(leader->sample, leader->nsamples) / trial_median(leader);
+}
+
+/* Ends when reserve_s of the budget are left, but not before three pairs. */
+static enum race_verdict run_race(session *s, uint32_t p, uint32_t most, double reserve_s,
+                                  tw_status *failed)
 {
     double until = session_elapsed(s) + RACE_SHARE * s->rq.budget_s;
     trial *challenger = &s->trial[p], *leader = &s->trial[s->best];
     enum race_verdict v = RACE_GO_ON;
-    race r = {0};
+    race r = {.noise = pair_noise(leader)};
 
     *failed = TW_OK;
     while (v == RACE_GO_ON && r.n < most && session_tick(s, "measuring")) {
@@ -111,7 +124,8 @@ static enum race_verdict run_race(session *s, uint32_t p, uint32_t most, tw_stat
         if (*failed != TW_OK)
             break;
         v = race_verdict(&r);
-        if (session_left(s) <= 0.0 || (r.n >= RACE_LEAST_PAIRS && session_elapsed(s) > until))
+        if (session_left(s) <= 0.0 || (r.n >= RACE_LEAST_PAIRS && (session_elapsed(s) > until ||
+                                                                   session_left(s) <= reserve_s)))
             break;
     }
     challenger->log_time = leader->log_time + race_log_ratio(&r);
@@ -165,7 +179,7 @@ tw_status race_candidate(session *s, uint32_t p)
     tw_status failed;
 
     if (!hopeless(s, t, &failed) && failed == TW_OK)
-        v = run_race(s, p, FIRST_PAIRS, &failed);
+        v = run_race(s, p, FIRST_PAIRS, 0.0, &failed);
     if (failed != TW_OK)
         return session_failed(s, p);
     if (v == RACE_FASTER)
@@ -179,7 +193,7 @@ tw_status race_candidate(session *s, uint32_t p)
 
 double pair_seconds(const session *s)
 {
-    return PAIR_COST * trial_median(&s->trial[s->best]) * s->repeats;
+    return 2.0 * (trial_median(&s->trial[s->best]) + AROUND_S) * s->repeats;
 }
 
 static bool is_close_to_leader(const session *s, const trial *t)
@@ -193,7 +207,7 @@ double contest_seconds(const session *s)
 
     for (uint32_t i = 0; i < s->norder; i++)
         n += is_close_to_leader(s, &s->trial[s->order[i]]);
-    return n * RACE_MAX_PAIRS * pair_seconds(s);
+    return n * CONTEST_PAIRS * pair_seconds(s);
 }
 
 /* The most promising of those that are still in the game, or NO_TRIAL. */
@@ -220,7 +234,7 @@ tw_status race_contenders(session *s, double reserve_s)
         if (!is_close_to_leader(s, t))
             return TW_OK; /* nor is any after it */
         t->contends = false;
-        enum race_verdict v = run_race(s, p, RACE_MAX_PAIRS, &failed);
+        enum race_verdict v = run_race(s, p, RACE_MAX_PAIRS, reserve_s, &failed);
         if (failed != TW_OK)
             TRY(session_failed(s, p));
         else if (v == RACE_FASTER)

@@ -18,6 +18,7 @@ struct model {
     const space *s;
     double *coord; /* [npoints][nparams] */
     double reach[SPACE_MAX_PARAMS];
+    double *near[SPACE_MAX_PARAMS]; /* by that, how near two values are, [n][n] */
     double noise;
     uint32_t nseen;
     uint32_t seen[MODEL_MAX_SEEN];
@@ -35,18 +36,32 @@ static double *coord_of(const model *m, uint32_t point)
     return m->coord + (size_t)point * m->s->nparams;
 }
 
+static double coordinate(const space_param *p, uint32_t at)
+{
+    bool positive = true;
+
+    for (uint32_t k = 0; k < p->n; k++)
+        positive = positive && p->value[k] > 0;
+    return positive ? log2((double)p->value[at]) : (double)at;
+}
+
 static void set_coords(model *m)
 {
-    for (uint32_t j = 0; j < m->s->nparams; j++) {
-        const space_param *p = &m->s->param[j];
-        bool positive = true;
-        for (uint32_t k = 0; k < p->n; k++)
-            positive = positive && p->value[k] > 0;
-        for (uint32_t i = 0; i < m->s->npoints; i++) {
-            uint8_t at = m->s->point[i].at[j];
-            coord_of(m, i)[j] = positive ? log2((double)p->value[at]) : (double)at;
+    for (uint32_t j = 0; j < m->s->nparams; j++)
+        for (uint32_t i = 0; i < m->s->npoints; i++)
+            coord_of(m, i)[j] = coordinate(&m->s->param[j], m->s->point[i].at[j]);
+}
+
+static void set_reach(model *m, uint32_t j, double reach)
+{
+    const space_param *p = &m->s->param[j];
+
+    m->reach[j] = reach;
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = 0; b < p->n; b++) {
+            double d = (coordinate(p, a) - coordinate(p, b)) / reach;
+            m->near[j][a * p->n + b] = exp(-0.5 * d * d);
         }
-    }
 }
 
 model *model_create(const space *s, arena *a)
@@ -56,8 +71,10 @@ model *model_create(const space *s, arena *a)
     m->s = s;
     m->coord = ARENA_ARRAY(a, double, (size_t)s->npoints * s->nparams + 1);
     m->factor = ARENA_ARRAY(a, double, (size_t)MODEL_MAX_SEEN *MODEL_MAX_SEEN);
-    for (uint32_t j = 0; j < s->nparams; j++)
-        m->reach[j] = 2.0;
+    for (uint32_t j = 0; j < s->nparams; j++) {
+        m->near[j] = ARENA_ARRAY(a, double, (size_t)s->param[j].n * s->param[j].n + 1);
+        set_reach(m, j, 2.0);
+    }
     m->noise = noise_choice[0];
     set_coords(m);
     return m;
@@ -83,11 +100,11 @@ void model_add(model *m, uint32_t point, double log_time)
 
 static double covariance(const model *m, uint32_t a, uint32_t b)
 {
-    const double *x = coord_of(m, a), *y = coord_of(m, b);
+    const uint8_t *x = m->s->point[a].at, *y = m->s->point[b].at;
     double product = 1.0, sum = 0.0;
 
     for (uint32_t j = 0; j < m->s->nparams; j++) {
-        double d = (x[j] - y[j]) / m->reach[j], k = exp(-0.5 * d * d);
+        double k = m->near[j][x[j] * m->s->param[j].n + y[j]];
         product *= k;
         sum += k;
     }
@@ -161,14 +178,14 @@ static void fit_reach(model *m, uint32_t j)
     double best = DBL_MAX, kept = m->reach[j];
 
     for (size_t c = 0; c < REACH_COUNT; c++) {
-        m->reach[j] = reach_choice[c];
+        set_reach(m, j, reach_choice[c]);
         double f = misfit(m);
         if (f < best) {
             best = f;
             kept = reach_choice[c];
         }
     }
-    m->reach[j] = kept;
+    set_reach(m, j, kept);
 }
 
 static void fit_noise(model *m)
@@ -237,6 +254,8 @@ double model_improvement(const model *m, uint32_t point)
 {
     double mean, deviation;
 
+    if (m->nfit == 0)
+        return 1.0;
     predict(m, point, &mean, &deviation);
     if (deviation < 1e-9)
         return fmax(m->best - mean, 0.0);

@@ -14,8 +14,8 @@ model *model_create(const space *s, arena *a);
 void model_add(model *m, uint32_t point, double log_time);
 /* Fits to all that was added. The fastest is what improvement is measured against. */
 void model_fit(model *m);
-/* Expected amount by which log time falls below the fastest seen, from the state at the last fit.
- */
+/* Expected amount by which log time falls below the fastest seen, from the state at the last fit;
+ * 1 when nothing was seen. */
 double model_improvement(const model *m, uint32_t point);
 /* From 0 to 1: how near two points are, whatever the fit says of what matters. */
 double model_closeness(const model *m, uint32_t a, uint32_t b);

@@ -9,6 +9,8 @@
 #define FAR_SLOWER_ONE 0.405 /* log 1.5, after one pair  */
 #define FAR_SLOWER_FEW 0.095 /* log 1.1, in every of two */
 #define FAR_FASTER_FEW 0.095 /* the same, in every of three */
+#define SLOWER_FEW 0.02      /* where noise is known to be less: in every of two ... */
+#define SLOWER_DOUBT 4.0     /* ... by so many standard errors */
 #define MIN_PAIRS 5          /* for any other verdict    */
 /* Of the normal law: a median's standard error is 1.2533 sigma / sqrt(n), sigma = 1.4826 MAD. */
 #define MEDIAN_ERROR (1.2533 * 1.4826)
@@ -71,9 +73,18 @@ static bool all_above(const race *r, double limit, double sign)
     return r->n > 0;
 }
 
+static double far_slower(const race *r)
+{
+    if (r->n == 1)
+        return FAR_SLOWER_ONE;
+    if (r->noise <= 0.0)
+        return FAR_SLOWER_FEW;
+    return fmin(FAR_SLOWER_FEW, fmax(SLOWER_FEW, SLOWER_DOUBT * r->noise / sqrt(r->n)));
+}
+
 enum race_verdict race_verdict(const race *r)
 {
-    if (all_above(r, r->n == 1 ? FAR_SLOWER_ONE : FAR_SLOWER_FEW, 1.0))
+    if (all_above(r, far_slower(r), 1.0))
         return RACE_SLOWER;
     if (r->n >= 3 && all_above(r, FAR_FASTER_FEW, -1.0))
         return RACE_FASTER;

@@ -10,6 +10,7 @@
 
 typedef struct race {
     uint32_t n;
+    double noise;                     /* of a log ratio, as known before; 0: it is not */
     double log_ratio[RACE_MAX_PAIRS]; /* of challenger to incumbent: below 0 is faster */
 } race;
 enum race_verdict {

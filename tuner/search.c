@@ -11,7 +11,10 @@ struct search {
     uint32_t ncorners, corner[2 * SPACE_MAX_PARAMS]; /* to begin with */
     uint32_t next_corner;
     uint32_t hint; /* 0: none */
-    bool stale; /* told since the last fit */
+    bool stale;    /* told since the last fit */
+    double *gain;  /* [npoints]: expected by the last fit; below 0: not asked yet */
+    double *good;  /* [npoints]: how near those are that could be used, added up */
+    double *known; /* [npoints]: and all that were told */
 };
 
 /* The points that differ from the start in one parameter, which has its least or greatest value:
@@ -48,6 +51,10 @@ search *search_create(const space *sp, arena *a, uint32_t limit)
     s->s = sp;
     s->m = model_create(sp, a);
     s->state = ARENA_ARRAY(a, uint8_t, sp->npoints);
+    s->gain = ARENA_ARRAY(a, double, sp->npoints);
+    s->good = ARENA_ARRAY(a, double, sp->npoints);
+    s->known = ARENA_ARRAY(a, double, sp->npoints);
+    s->stale = true; /* no gain is known */
     s->limit = limit && limit < sp->npoints ? limit : sp->npoints;
     list_corners(s);
     return s;
@@ -58,7 +65,16 @@ static void refit(search *s)
     if (!s->stale)
         return;
     model_fit(s->m);
+    for (uint32_t i = 0; i < s->s->npoints; i++)
+        s->gain[i] = -1.0;
     s->stale = false;
+}
+
+static double gain_of(search *s, uint32_t point)
+{
+    if (s->gain[point] < 0.0)
+        s->gain[point] = model_improvement(s->m, point);
+    return s->gain[point];
 }
 
 static uint32_t propose(search *s, uint32_t point)
@@ -89,16 +105,19 @@ static bool beside_pending(const search *s, uint32_t point)
 /* How likely a point can be used, by those tried near it: limits cut off whole regions. */
 static double usable(const search *s, uint32_t point)
 {
-    double good = 0.5, all = 1.0;
+    return (0.5 + s->good[point]) / (1.0 + s->known[point]);
+}
+
+/* A point may be told of again. */
+static void count_usable(search *s, uint32_t told, bool useful)
+{
+    bool before = s->state[told] == POINT_SEEN, anew = !before && s->state[told] != POINT_USELESS;
 
     for (uint32_t i = 0; i < s->s->npoints; i++) {
-        if (s->state[i] != POINT_SEEN && s->state[i] != POINT_USELESS)
-            continue;
-        double weight = model_closeness(s->m, i, point);
-        all += weight;
-        good += s->state[i] == POINT_SEEN ? weight : 0.0;
+        double weight = model_closeness(s->m, told, i);
+        s->known[i] += anew ? weight : 0.0;
+        s->good[i] += weight * (useful - before);
     }
-    return good / all;
 }
 
 static uint32_t most_promising(search *s)
@@ -110,7 +129,7 @@ static uint32_t most_promising(search *s)
     for (uint32_t i = 0; i < s->s->npoints; i++) {
         if (s->state[i] != POINT_NEW)
             continue;
-        double gain = model_improvement(s->m, i) * usable(s, i);
+        double gain = gain_of(s, i) * usable(s, i);
         if (beside_pending(s, i))
             gain *= 0.5; /* what is known soon may make this one pointless */
         if (gain > best) {
@@ -148,6 +167,7 @@ void search_tell(search *s, uint32_t point, double log_time)
 {
     bool useful = isfinite(log_time);
 
+    count_usable(s, point, useful);
     s->state[point] = useful ? POINT_SEEN : POINT_USELESS;
     if (!useful) {
         s->proposed--;
@@ -170,6 +190,6 @@ double search_outlook(search *s)
     refit(s);
     for (uint32_t i = 0; i < s->s->npoints && s->proposed < s->limit; i++)
         if (s->state[i] == POINT_NEW)
-            best = fmax(best, model_improvement(s->m, i));
+            best = fmax(best, gain_of(s, i));
     return best;
 }

@@ -338,7 +338,6 @@ void session_keep_code(session *s, uint32_t p)
         return;
     s->compile_s += s->code[p]->compile_s;
     s->compile_weight += s->trial[p].weight;
-    s->slowest = fmax(s->slowest, s->code[p]->compile_s / s->trial[p].weight);
     s->ntimed++;
 }
 

@@ -62,7 +62,6 @@ typedef struct session {
     uint32_t repeats; /* launches a sample */
     double compile_s; /* of all that was compiled, in its thread */
     double compile_weight;
-    double slowest;       /* seconds for each of its weight that one took at most */
     uint32_t ntimed;      /* how many that was */
     int checked_programs; /* by the interpreter */
     double ticked;        /* when progress was last reported */
@@ -131,7 +130,7 @@ tw_status measure_start(session *s);
 tw_status race_candidate(session *s, uint32_t p);
 /* Those that were close race again, at more length, until reserve_s of the budget are left. */
 tw_status race_contenders(session *s, double reserve_s);
-/* Seconds that race_contenders would take now, at most. */
+/* Seconds that race_contenders would take now. */
 double contest_seconds(const session *s);
 /* Seconds of a pair of samples, and of what is around it. */
 double pair_seconds(const session *s);

@@ -21,16 +21,12 @@ static double reserve(const session *s)
     return fmin(FINAL_SHARE * budget + contest_seconds(s), CONTEST_SHARE * budget);
 }
 
-/* Compiling one more, as heavy as that, and running it twice against the leader must fit; and if it
- * takes as long as the slowest did, it must end with the budget. */
+/* Compiling one more, as heavy as that, and running it against the leader must fit. */
 static bool time_for(const session *s, double weight)
 {
-    double left = session_left(s);
+    double compile = s->ntimed > 0 ? s->compile_s * weight / s->compile_weight : COMPILE_S;
 
-    if (s->ntimed == 0)
-        return left > reserve(s) + COMPILE_S;
-    return left > reserve(s) + s->compile_s / s->compile_weight * weight + pair_seconds(s) &&
-           left > s->slowest * weight;
+    return session_left(s) > reserve(s) + compile + 1.5 * pair_seconds(s);
 }
 
 static bool time_for_more(const session *s)
@@ -129,7 +125,7 @@ static tw_status race_all(session *s, compile_queue *q, const char **why)
 
     feed(s, q, "compiling", why);
     while ((p = compile_take(q, reserve(s))) != NO_TRIAL) {
-        if (!s->trial[p].done && session_left(s) > reserve(s))
+        if (s->trial[p].exe && !s->trial[p].done && session_left(s) > reserve(s))
             TRY(race_candidate(s, p));
         feed(s, q, phase, why);
     }

@@ -22,9 +22,10 @@ static double run(double seconds, double sigma, int *now)
     return seconds * exp(sigma * sum) * spike * (1.0 + 0.2 * sin((*now)++ / 60.0));
 }
 
-static enum race_verdict race_of(double challenger, double incumbent, double sigma, uint32_t *pairs)
+static enum race_verdict race_of(double challenger, double incumbent, double sigma, double noise,
+                                 uint32_t *pairs)
 {
-    race r = {0};
+    race r = {.noise = noise};
     int now = (int)(uniform() * 1000.0);
     enum race_verdict v;
 
@@ -43,20 +44,25 @@ typedef struct tally {
     double pairs;
 } tally;
 
-static tally many(double ratio, double sigma)
+static tally many_knowing(double ratio, double sigma, double noise)
 {
     tally t = {0};
 
     random_state = 7;
     for (int i = 0; i < 1000; i++) {
         uint32_t pairs;
-        enum race_verdict v = race_of(ratio, 1.0, sigma, &pairs);
+        enum race_verdict v = race_of(ratio, 1.0, sigma, noise, &pairs);
         t.slower += v == RACE_SLOWER;
         t.faster += v == RACE_FASTER;
         t.even += v == RACE_EVEN;
         t.pairs += pairs / 1000.0;
     }
     return t;
+}
+
+static tally many(double ratio, double sigma)
+{
+    return many_knowing(ratio, sigma, 0.0);
 }
 
 START_TEST(losers_stop_early)
@@ -68,6 +74,23 @@ START_TEST(losers_stop_early)
     t = many(1.2, 0.01);
     ck_assert_int_ge(t.slower, 990);
     ck_assert_double_lt(t.pairs, 3.0);
+}
+END_TEST
+
+/* A pair has the noise of two runs. */
+START_TEST(losers_stop_earlier_where_noise_is_known)
+{
+    tally t = many_knowing(1.06, 0.005, 0.0071);
+
+    ck_assert_int_ge(t.slower, 990);
+    ck_assert_double_lt(t.pairs, 3.0);
+    ck_assert_double_gt(many(1.06, 0.005).pairs, 4.5);
+    t = many_knowing(1.0, 0.02, 0.028);
+    ck_assert_int_le(t.slower, many(1.0, 0.02).slower + 10);
+    t = many_knowing(0.99, 0.01, 0.007); /* for half of what it is */
+    ck_assert_int_le(t.slower, 20);
+    t = many_knowing(1.0, 0.001, 0.0014);
+    ck_assert_int_le(t.slower, 10);
 }
 END_TEST
 
@@ -129,6 +152,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("race");
 
     tcase_add_test(t, losers_stop_early);
+    tcase_add_test(t, losers_stop_earlier_where_noise_is_known);
     tcase_add_test(t, a_real_gain_is_seen_through_the_noise);
     tcase_add_test(t, equals_are_rarely_told_apart);
     tcase_add_test(t, a_little_slower_never_wins);
