@@ -171,7 +171,7 @@ START_TEST(parameters)
     OK(tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &k));
     ck_assert_str_eq(tw_kernel_name(k), "attention_fwd");
     ck_assert_str_eq(tw_kernel_warnings(k), "");
-    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 7 + 2);
+    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 8 + 2);
     OK(tw_kernel_param(k, 3, &p));
     ck_assert_str_eq(p.name, "o");
     ck_assert_int_eq(p.kind, TW_PARAM_TENSOR);
@@ -189,10 +189,10 @@ START_TEST(parameters)
     ck_assert_str_eq(p.name, "T");
     ck_assert_int_eq(p.kind, TW_PARAM_CONST);
     ck_assert_str_eq(p.type, "dtype");
-    OK(tw_kernel_param(k, 15, &p));
+    OK(tw_kernel_param(k, 16, &p));
     ck_assert_str_eq(p.name, "BLOCK_N");
     ck_assert_int_eq(p.kind, TW_PARAM_TUNE);
-    FAILS(tw_kernel_param(k, 16, &p), TW_E_ARG, "16 parameters");
+    FAILS(tw_kernel_param(k, 17, &p), TW_E_ARG, "17 parameters");
     tw_kernel_destroy(k);
 }
 END_TEST
