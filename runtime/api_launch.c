@@ -78,15 +78,15 @@ static tw_status launch_resolved(tw_kernel *k, tw_device *dev, tw_stream *stream
 tw_status tw_launch_with(tw_kernel *k, tw_device *dev, tw_stream *stream, const tw_arg *args,
                          size_t count, const tw_launch_options *options)
 {
-    launch_args resolved; /* written by runtime_resolve_args as far as it is read */
+    launch_args *resolved;
     tw_launch_options opt;
 
     error_clear();
     if (!k || !dev)
         return error_set(TW_E_ARG, "tw_launch: k or dev is NULL");
     TRY(read_options(dev, options, &opt));
-    TRY(runtime_resolve_args(k, dev, args, count, 0, &resolved));
-    return launch_resolved(k, dev, stream, &resolved, &opt);
+    TRY(runtime_resolve_named(k, dev, args, count, &resolved));
+    return launch_resolved(k, dev, stream, resolved, &opt);
 }
 
 tw_status tw_launch_timed(tw_kernel *k, tw_device *dev, tw_stream *stream, const tw_arg *args,
@@ -120,6 +120,7 @@ struct tw_bound {
     tw_kernel *k;
     tw_device *dev;
     executable *exe; /* holds a reference */
+    uint64_t serial;
     tw_launch_options opt;
     char config[RUNTIME_CONFIG_TEXT]; /* pins exe's configuration for tensors of other facts */
 };
@@ -142,7 +143,7 @@ tw_status tw_kernel_specialize(tw_kernel *k, tw_device *dev, const tw_arg *args,
     tw_bound *b = mem_zalloc(sizeof *b);
     if (!b)
         return error_set(TW_E_NOMEM, "no memory for a bound kernel");
-    *b = (tw_bound){.k = k, .dev = dev, .exe = exe, .opt = opt};
+    *b = (tw_bound){.k = k, .dev = dev, .exe = exe, .serial = runtime_serial(), .opt = opt};
     tw_status st = config_text(&exe->cfg, b->config);
     if (st != TW_OK) {
         mem_free(b);
@@ -169,18 +170,16 @@ static bool facts_hold(const executable *exe, const launch_args *args)
 
 tw_status tw_bound_launch(tw_bound *b, tw_stream *stream, const tw_arg *args, size_t count)
 {
-    launch_args resolved;
+    launch_args *resolved;
 
     error_clear();
     if (!b)
         return error_set(TW_E_ARG, "tw_bound_launch: b is NULL");
-    for (uint32_t i = 0; i < b->exe->p.nconsts; i++)
-        resolved.p.cons[i].value = b->exe->p.cons[i].value;
-    TRY(runtime_resolve_args(b->k, b->dev, args, count, RESOLVE_BY_POSITION, &resolved));
-    if (!facts_hold(b->exe, &resolved))
-        return launch_resolved(b->k, b->dev, stream, &resolved, &b->opt);
+    TRY(runtime_resolve_bound(b->serial, b->exe, args, count, &resolved));
+    if (!facts_hold(b->exe, resolved))
+        return launch_resolved(b->k, b->dev, stream, resolved, &b->opt);
     const launch_options inner = internal(&b->opt, stream);
-    return runtime_launch_exe(b->exe, &resolved, &inner);
+    return runtime_launch_exe(b->exe, resolved, &inner);
 }
 
 void tw_bound_destroy(tw_bound *b)

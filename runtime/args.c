@@ -38,7 +38,7 @@ static const tw_arg **place_of(resolver *r, const char *name, uint32_t *next)
 
     for (uint32_t k = 0; k < sig->nparams; k++) {
         uint32_t i = *next + k < sig->nparams ? *next + k : *next + k - sig->nparams;
-        if (strcmp(sig->param[i].name, name) == 0) {
+        if (sig->param[i].name[0] == name[0] && strcmp(sig->param[i].name, name) == 0) {
             *next = i + 1 < sig->nparams ? i + 1 : 0;
             return &r->param[i];
         }
@@ -181,18 +181,25 @@ tw_status resolver_run(resolver *r, const tw_arg *args, size_t count)
     return r->flags & RESOLVE_SHAPES_ONLY ? TW_OK : check_overlaps(r);
 }
 
+tw_status resolver_start(resolver *r, const tw_kernel *k, const tw_device *dev, unsigned flags,
+                         launch_args *out)
+{
+    if (dev && dev->cx != k->cx) /* its code would outlive the device that it is for */
+        return ARG_ERROR(NULL, "kernel '%s' and device '%s' are of two contexts",
+                         k->source->sig.name, dev->spec);
+    r->source = k->source;
+    r->sig = &k->source->sig;
+    r->dev = dev;
+    r->flags = flags;
+    r->out = out;
+    return TW_OK;
+}
+
 tw_status runtime_resolve_args(const tw_kernel *k, const tw_device *dev, const tw_arg *args,
                                size_t count, unsigned flags, launch_args *out)
 {
     resolver r; /* not cleared: large, and only what the signature names is used */
 
-    if (dev && dev->cx != k->cx) /* its code would outlive the device that it is for */
-        return ARG_ERROR(NULL, "kernel '%s' and device '%s' are of two contexts",
-                         k->source->sig.name, dev->spec);
-    r.source = k->source;
-    r.sig = &k->source->sig;
-    r.dev = dev;
-    r.flags = flags;
-    r.out = out;
+    TRY(resolver_start(&r, k, dev, flags, out));
     return resolver_run(&r, args, count);
 }

@@ -27,6 +27,9 @@ typedef struct resolver {
                                                                  it has no elements */
 } resolver;
 
+/* TW_E_ARG: k and dev are of two contexts. */
+tw_status resolver_start(resolver *r, const tw_kernel *k, const tw_device *dev, unsigned flags,
+                         launch_args *out);
 /* All of it: names, then compile-time values, tensors, scalars. */
 tw_status resolver_run(resolver *r, const tw_arg *args, size_t count);
 
@@ -47,6 +50,16 @@ tw_status text_const(const kernel_source *src, uint32_t i, const char *text, int
 
 /* args_tensor.c: checks tensor parameter i, binds what its type and shape say, notes its facts. */
 tw_status resolve_tensor(resolver *r, uint32_t i);
+/* The part of it that depends on where the tensor lies. */
+tw_status place_tensor(resolver *r, uint32_t i);
+/* Once its dtype is bound. */
+static inline int resolved_bytes(const resolver *r, uint32_t i)
+{
+    const sig_param *p = &r->sig->param[i];
+
+    return dtype_bytes(p->dtype_const < 0 ? p->dtype
+                                          : (enum dtype)r->out->p.cons[p->dtype_const].value);
+}
 /* Binds compile-time value i, which must agree with what it is already. */
 tw_status bind_const(resolver *r, uint32_t i, int64_t value, origin from);
 const char *const_value_text(const kernel_source *src, uint32_t i, int64_t value, char out[32]);

@@ -67,20 +67,12 @@ bool tensors_may_overlap(const tensor_arg *ta, int rank_a, int bytes_a, const te
     return true;
 }
 
-static int element_bytes(const resolver *r, uint32_t i)
-{
-    const sig_param *p = &r->sig->param[i];
-
-    return dtype_bytes(p->dtype_const < 0 ? p->dtype
-                                          : (enum dtype)r->out->p.cons[p->dtype_const].value);
-}
-
 static bool share_memory(const resolver *r, uint32_t i, uint32_t j)
 {
     if (r->lo[i] >= r->hi[j] || r->lo[j] >= r->hi[i])
         return false;
-    return tensors_may_overlap(&r->out->tensor[i], r->sig->param[i].rank, element_bytes(r, i),
-                               &r->out->tensor[j], r->sig->param[j].rank, element_bytes(r, j));
+    return tensors_may_overlap(&r->out->tensor[i], r->sig->param[i].rank, resolved_bytes(r, i),
+                               &r->out->tensor[j], r->sig->param[j].rank, resolved_bytes(r, j));
 }
 
 tw_status check_overlaps(const resolver *r)

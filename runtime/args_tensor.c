@@ -74,12 +74,11 @@ static enum dtype dtype_of(DLDataType d)
     return DT_NONE;
 }
 
-static tw_status check_dtype(resolver *r, uint32_t i, DLDataType given, enum dtype *out)
+static tw_status check_dtype(resolver *r, uint32_t i, DLDataType given)
 {
     const sig_param *p = &r->sig->param[i];
     enum dtype t = dtype_of(given);
 
-    *out = t;
     if (t == DT_NONE)
         return ARG_ERROR(NULL, "tensor '%s': DLPack dtype code %d, %d bits, %d lanes is unknown",
                          p->name, given.code, given.bits, given.lanes);
@@ -222,15 +221,30 @@ static tw_status check_kind(const sig_param *p, const tw_arg *arg)
     return TW_OK;
 }
 
+tw_status place_tensor(resolver *r, uint32_t i)
+{
+    const sig_param *p = &r->sig->param[i];
+    const DLTensor *t = r->param[i]->value.tensor;
+    tensor_arg *ta = &r->out->tensor[i];
+    int bytes = resolved_bytes(r, i);
+    uintptr_t base;
+
+    if (__builtin_add_overflow((uintptr_t)t->data, t->data ? t->byte_offset : 0, &base))
+        return too_far(p);
+    ta->base = (char *)base;
+    TRY(span_of(p, ta, bytes, &r->lo[i], &r->hi[i]));
+    r->out->p.facts[i] = facts_of(p, ta, bytes, r->lo[i] == r->hi[i]);
+    return r->flags & RESOLVE_SHAPES_ONLY ? TW_OK : check_memory(r, i, t, bytes);
+}
+
 tw_status resolve_tensor(resolver *r, uint32_t i)
 {
     const sig_param *p = &r->sig->param[i];
     tensor_arg *ta = &r->out->tensor[i];
-    enum dtype type;
 
     TRY(check_kind(p, r->param[i]));
     const DLTensor *t = r->param[i]->value.tensor;
-    TRY(check_dtype(r, i, t->dtype, &type));
+    TRY(check_dtype(r, i, t->dtype));
     for (int d = 0; d < p->rank; d++) {
         TRY(check_extent(r, i, d, t->shape[d]));
         ta->extent[d] = t->shape[d];
@@ -238,12 +252,5 @@ tw_status resolve_tensor(resolver *r, uint32_t i)
     }
     if (!t->strides)
         TRY(compact_strides(p, ta));
-    int bytes = dtype_bytes(type);
-    uintptr_t base;
-    if (__builtin_add_overflow((uintptr_t)t->data, t->data ? t->byte_offset : 0, &base))
-        return too_far(p);
-    ta->base = (char *)base;
-    TRY(span_of(p, ta, bytes, &r->lo[i], &r->hi[i]));
-    r->out->p.facts[i] = facts_of(p, ta, bytes, r->lo[i] == r->hi[i]);
-    return r->flags & RESOLVE_SHAPES_ONLY ? TW_OK : check_memory(r, i, t, bytes);
+    return place_tensor(r, i);
 }

@@ -174,12 +174,20 @@ static void unlink_kernel(tw_kernel *k)
     pthread_mutex_unlock(&k->cx->lock);
 }
 
+uint64_t runtime_serial(void)
+{
+    static atomic_uint_fast64_t last;
+
+    return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+}
+
 static tw_kernel *kernel_new(tw_context *cx)
 {
     tw_kernel *k = mem_zalloc(sizeof *k);
 
     if (!k)
         return NULL;
+    k->serial = runtime_serial();
     k->cx = cx;
     arena_init(&k->a);
     pthread_mutex_init(&k->lock, NULL);

@@ -85,6 +85,15 @@ enum resolve_flags {
  * allocation unless it fails. TW_E_ARG. */
 tw_status runtime_resolve_args(const tw_kernel *k, const tw_device *dev, const tw_arg *args,
                                size_t count, unsigned flags, launch_args *out);
+/* The same for a launch by name, or of exe, bound under a serial number, by position. *out is the
+ * thread's, until its next call of either. */
+tw_status runtime_resolve_named(const tw_kernel *k, const tw_device *dev, const tw_arg *args,
+                                size_t count, launch_args **out);
+struct executable;
+tw_status runtime_resolve_bound(uint64_t serial, const struct executable *exe, const tw_arg *args,
+                                size_t count, launch_args **out);
+/* From 1 on, each once in a process: addresses come again, these do not. */
+uint64_t runtime_serial(void);
 /* ---- executables ----------------------------------------------------------------------------- */
 
 /* A kernel lowered with one configuration: what the host evaluates at a launch. */
@@ -170,6 +179,7 @@ struct tw_kernel {
     const kernel_source *source; /* owned by unit, or by the kernel (tir) */
     const char *warnings;
     bool checked; /* see tw_kernel_set_checked */
+    uint64_t serial; /* runtime_serial() */
     tw_param_info *params;      /* tw_kernel_param_count(k) of them */
     _Atomic(kernel_use *) uses; /* append-only; one per device it ran on */
     pthread_mutex_t lock;       /* inserts into the tables */
