@@ -132,6 +132,14 @@ static enum file_verdict create(store_file *f)
     return failed ? refuse_errno(f, "its mode cannot be set") : FILE_READY;
 }
 
+/* SQLite takes a file of one byte for an empty one, and would write over it. */
+static bool is_too_short(const struct stat *s)
+{
+    enum { SMALLEST_PAGE = 512 };
+
+    return s->st_size > 0 && s->st_size < SMALLEST_PAGE;
+}
+
 static enum file_verdict check_file(store_file *f)
 {
     struct stat s;
@@ -147,6 +155,11 @@ static enum file_verdict check_file(store_file *f)
                    (unsigned)s.st_uid);
     if (others_write(&s))
         return say(f, FILE_REFUSED, "others can write to it; run: chmod 600 %s", f->path);
+    if (is_too_short(&s))
+        return say(f, FILE_REFUSED,
+                   "it is not a store: no database is as short as %d bytes; it was left as it is: "
+                   "move it away or give another path",
+                   (int)s.st_size);
     if (!store_file_sides_ours(f))
         return FILE_REFUSED;
     if (!can_write(f->path))

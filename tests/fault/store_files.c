@@ -118,8 +118,25 @@ START_TEST(no_database_at_all)
     static const char text[] = "This is a text file, longer than the header of a database would be,"
                                " and somebody wants to keep it as it is: all of its lines.\n";
 
+    for (size_t n = 1; n < sizeof text; n = n < 8 ? n + 1 : 2 * n) {
+        write_file(fixture_path, text, n);
+        expect_left_alone("it is not a store");
+    }
     write_file(fixture_path, text, sizeof text - 1);
     expect_left_alone("it is not a store");
+}
+END_TEST
+
+/* Also of one whole page, which SQLite looks at itself. */
+START_TEST(a_page_that_is_none)
+{
+    char page[513];
+
+    memset(page, ' ', sizeof page);
+    for (size_t n = 511; n <= 513; n++) {
+        write_file(fixture_path, page, n);
+        expect_left_alone("it is not a store");
+    }
 }
 END_TEST
 
@@ -372,6 +389,7 @@ Suite *test_suite(void)
     tcase_add_test(t, another_version_is_left_alone);
     tcase_add_test(t, tables_that_are_not_ours_are_left_alone);
     tcase_add_test(t, no_database_at_all);
+    tcase_add_test(t, a_page_that_is_none);
     tcase_add_test(t, a_damaged_header);
     tcase_add_test(t, a_truncated_file);
     tcase_add_test(t, pages_damaged_in_the_middle);
