@@ -185,7 +185,7 @@ static void print_code(table *t, const row *code)
                          field(code, i + 1));
         n += m > 0 ? (size_t)m : 0;
     }
-    table_cell(t, STYLE_PLAIN, "%s", text);
+    table_cell(t, STYLE_PLAIN, "%s%s", text, n < sizeof text ? "" : "...");
 }
 
 static void print_places(const explanation *x, const char *loop)

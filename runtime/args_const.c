@@ -1,6 +1,7 @@
 /* Compile-time values: numbers by their kind, everything else by its name. */
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
+#include "compiler/base/namelist.h"
 #include "runtime/args.h"
 #include "runtime/lower.h"
 #include <stdio.h>
@@ -42,16 +43,15 @@ static tw_status dtype_const(const sig_const *c, const char *text, int64_t *out)
 
 static tw_status enum_const(const sig_const *c, const char *text, int64_t *out)
 {
-    char hint[160] = "it has ";
-    size_t n = strlen(hint);
+    char hint[160];
+    namelist l = namelist_begin(hint, sizeof hint, "it has ", ", ");
 
     for (uint32_t k = 0; k < c->nmembers; k++)
         if (strcmp(c->member[k], text) == 0)
             return *out = k, TW_OK;
-    for (uint32_t k = 0; k < c->nmembers && n < sizeof hint; k++) {
-        int m = snprintf(hint + n, sizeof hint - n, "%s%s", k ? ", " : "", c->member[k]);
-        n += m > 0 ? (size_t)m : 0;
-    }
+    for (uint32_t k = 0; k < c->nmembers; k++)
+        namelist_add(&l, "%s", c->member[k]);
+    namelist_end(&l);
     return ARG_ERROR(hint, "'%s': the enumeration %s has no '%.40s'", c->name, c->type, text);
 }
 

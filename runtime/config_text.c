@@ -1,4 +1,5 @@
 #include "compiler/base/check.h"
+#include "compiler/base/namelist.h"
 #include "runtime/args.h"
 #include "runtime/resolve.h"
 #include <stdio.h>
@@ -71,8 +72,8 @@ static tw_status unknown_parameter(const tw_kernel *k, const target *t, const co
                                    const char *name)
 {
     const kernel_sig *sig = &k->source->sig;
-    char list[200] = "", hint[128];
-    size_t n = 0;
+    char hint[200];
+    namelist l = namelist_begin(hint, sizeof hint, "it has ", ", ");
 
     for (uint32_t i = 0; i < sig->nconsts; i++)
         if (strcmp(sig->cons[i].name, name) == 0)
@@ -80,11 +81,11 @@ static tw_status unknown_parameter(const tw_kernel *k, const target *t, const co
                              "'%s' is a compile-time value of kernel '%s', not part of its "
                              "configuration",
                              name, sig->name);
-    for (uint32_t i = 0; i < cfg->n && n < sizeof list; i++) {
-        int m = snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", cfg->value[i].name);
-        n += m > 0 ? (size_t)m : 0;
-    }
-    snprintf(hint, sizeof hint, cfg->n ? "it has %.110s" : "it has none", list);
+    for (uint32_t i = 0; i < cfg->n; i++)
+        namelist_add(&l, "%s", cfg->value[i].name);
+    if (!cfg->n)
+        namelist_add(&l, "none");
+    namelist_end(&l);
     return ARG_ERROR(hint, "kernel '%s' on target '%s' has no parameter '%s'", sig->name, t->name,
                      name);
 }

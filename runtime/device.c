@@ -1,5 +1,6 @@
 #include "compiler/base/check.h"
 #include "compiler/base/mem.h"
+#include "compiler/base/namelist.h"
 #include "runtime/launch.h"
 #include "runtime/spec.h"
 #include <stdio.h>
@@ -138,15 +139,13 @@ static bool runs_here(const tw_device *dev, const target *t)
 
 static tw_status unknown_target(const tw_device *dev, const char *name)
 {
-    char list[120] = "it has ";
-    size_t n = strlen(list);
+    char list[120];
+    namelist l = namelist_begin(list, sizeof list, "it has ", ", ");
 
-    for (size_t i = 0, k = 0; i < target_count() && n < sizeof list; i++) {
-        if (!runs_here(dev, target_at(i)))
-            continue;
-        int m = snprintf(list + n, sizeof list - n, "%s%s", k++ ? ", " : "", target_at(i)->name);
-        n += m > 0 ? (size_t)m : 0;
-    }
+    for (size_t i = 0; i < target_count(); i++)
+        if (runs_here(dev, target_at(i)))
+            namelist_add(&l, "%s", target_at(i)->name);
+    namelist_end(&l);
     return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, list, "device '%s' has no code path '%.40s'",
                       dev->spec, name);
 }

@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "compiler/base/namelist.h"
 #include "compiler/ir/irtext.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/schedule.h"
@@ -66,18 +67,18 @@ static const char *example_of(const sig_const *c)
 /* Names the first compile-time value without any, and shows how all of them are given. */
 static tw_status are_set(const kernel_sig *sig, uint64_t named)
 {
-    char hint[400] = "set what has no default, as in ";
+    char hint[400];
+    namelist l = namelist_begin(hint, sizeof hint, "set what has no default, as in ", ",");
     const char *first = NULL;
-    size_t n = strlen(hint);
 
-    for (uint32_t i = 0; i < sig->nconsts && n < sizeof hint; i++) {
+    for (uint32_t i = 0; i < sig->nconsts; i++) {
         const sig_const *c = &sig->cons[i];
         if (c->has_default || named >> i & 1)
             continue;
-        n += (size_t)snprintf(hint + n, sizeof hint - n, "%s%s=%s", first ? "," : "", c->name,
-                              example_of(c));
+        namelist_add(&l, "%s=%s", c->name, example_of(c));
         first = first ? first : c->name;
     }
+    namelist_end(&l);
     if (!first)
         return TW_OK;
     return ARG_ERROR(hint, "compile-time value '%s' of kernel '%s' is not set", first, sig->name);
@@ -151,13 +152,13 @@ static void assume_facts(emit_job *j)
 
 static tw_status unknown_stage(const emit_job *j)
 {
-    char list[120] = "it has ast, tir";
-    size_t n = strlen(list);
+    char list[120];
+    namelist l = namelist_begin(list, sizeof list, "it has ast, ", ", ");
 
-    for (const char *const *e = j->t->emits; *e && n < sizeof list; e++) {
-        int m = snprintf(list + n, sizeof list - n, ", %s", *e);
-        n += m > 0 ? (size_t)m : 0;
-    }
+    namelist_add(&l, "tir");
+    for (const char *const *e = j->t->emits; *e; e++)
+        namelist_add(&l, "%s", *e);
+    namelist_end(&l);
     return ARG_ERROR(list, "target '%s' cannot emit '%.40s'", j->t->name, j->opt.emit);
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/guard.h"
 #include "compiler/base/mem.h"
+#include "compiler/base/namelist.h"
 #include "compiler/ir/tirsource.h"
 #include "dsl/dsl.h"
 #include "runtime/kernel_info.h"
@@ -33,15 +34,14 @@ static bool ends_with(const char *s, const char *end)
 static tw_status no_such_kernel(const load_job *j, size_t n)
 {
     const dsl_unit *u = j->k->unit;
-    char list[120] = "it has ";
-    size_t at = strlen(list);
+    char list[120];
+    namelist l = namelist_begin(list, sizeof list, "it has ", ", ");
 
     if (n == 0)
         return error_set(TW_E_ARG, "%s: there is no kernel in it", j->name);
-    for (size_t i = 0; i < n && at < sizeof list; i++) {
-        int m = snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", dsl_kernel_name(u, i));
-        at += m > 0 ? (size_t)m : 0;
-    }
+    for (size_t i = 0; i < n; i++)
+        namelist_add(&l, "%s", dsl_kernel_name(u, i));
+    namelist_end(&l);
     if (!j->kernel)
         return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, list, "%.100s: which of its kernels?",
                           j->name);

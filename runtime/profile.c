@@ -2,6 +2,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
+#include "compiler/base/namelist.h"
 #include "runtime/text_file.h"
 #include <ctype.h>
 #include <errno.h>
@@ -226,13 +227,12 @@ const profile_text *profile_at(size_t i)
 
 static tw_status no_file(const char *name, tw_status st, const char *why)
 {
-    char list[160] = "those that are built in: ";
-    size_t n = strlen(list);
+    char list[160];
+    namelist l = namelist_begin(list, sizeof list, "those that are built in: ", ", ");
 
-    for (size_t i = 0; profile_at(i) && n < sizeof list; i++) {
-        int m = snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", profile_at(i)->name);
-        n += m > 0 ? (size_t)m : 0;
-    }
+    for (size_t i = 0; profile_at(i); i++)
+        namelist_add(&l, "%s", profile_at(i)->name);
+    namelist_end(&l);
     return error_diag(st, DIAG_BAD_FILE, list, "profile '%.200s' cannot be read: %s", name, why);
 }
 
