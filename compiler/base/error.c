@@ -177,6 +177,43 @@ tw_status error_set_diags(tw_status st, diag_list *l)
     return error_set(st, "%.400s", l->all.n ? l->all.at[0]->text : tw_status_meaning(st));
 }
 
+typedef struct placed {
+    arena a;
+    diag_list list;
+    enum diag_id id;
+    span where;
+    const char *hint, *text;
+} placed;
+
+static tw_status make_placed(void *arg)
+{
+    placed *p = arg;
+
+    diag_init(&p->list, &p->a);
+    diag *d = diag_add(&p->list, p->id, p->where, "%s", p->text);
+    if (p->hint)
+        diag_hint(&p->list, d, "%s", p->hint);
+    return TW_OK;
+}
+
+tw_status error_diag_at(tw_status st, enum diag_id id, span where, const char *hint,
+                        const char *fmt, ...)
+{
+    char text[sizeof last.one_text];
+    placed p = {.id = id, .where = where, .hint = hint, .text = text};
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (where.src && guard_run(make_placed, &p) == TW_OK)
+        error_set_diags(st, &p.list);
+    else
+        error_diag(st, id, hint, "%s", text);
+    arena_release(&p.a);
+    return st;
+}
+
 tw_status error_thrown(tw_status st)
 {
     if (st == TW_OK || last.shown.status == st)

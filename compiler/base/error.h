@@ -11,6 +11,9 @@ tw_status error_set(tw_status st, const char *fmt, ...) __attribute__((format(pr
 /* One diagnostic without a position, rendered "error: text [id]" and the hint (NULL: none). */
 tw_status error_diag(tw_status st, enum diag_id id, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same at a place in the text, which is quoted; where.src may be NULL. */
+tw_status error_diag_at(tw_status st, enum diag_id id, span where, const char *hint,
+                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Copies and renders all of l, sorted; l may go afterwards. */
 tw_status error_set_diags(tw_status st, diag_list *l);
 /* For a status that guard_run returned: when it was thrown, nobody has set a text yet. Keeps an

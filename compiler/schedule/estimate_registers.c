@@ -24,6 +24,7 @@ typedef struct estimating {
     int *words;   /* of each value, in a thread */
     ir_val *root; /* what a value is made from without registers of its own, or itself */
     int64_t most;
+    span at; /* where that is wanted */
 } estimating;
 
 typedef struct live {
@@ -86,9 +87,12 @@ static void end_life(const estimating *e, live *l, ir_val first, uint32_t n)
     }
 }
 
-static void look(estimating *e, const live *l)
+static void look(estimating *e, const live *l, const ir_op *op)
 {
-    e->most = l->words > e->most ? l->words : e->most;
+    if (l->words <= e->most)
+        return;
+    e->most = l->words;
+    e->at = op->where.src ? op->where : e->at;
 }
 
 static live copy_of(const estimating *e, const live *l)
@@ -143,13 +147,13 @@ static void walk_regions(estimating *e, const ir_op *op, live *l)
 static void walk_back(estimating *e, const ir_block *blk, live *l)
 {
     for (const ir_op *op = blk->last; op; op = op->prev) {
-        look(e, l);
+        look(e, l, op);
         end_life(e, l, op->res, op->nres);
         if (op->nregions)
             walk_regions(e, op, l);
         for (int i = 0; i < op->nargs; i++)
             begin_life(e, l, op->args[i]);
-        look(e, l);
+        look(e, l, op);
     }
 }
 
@@ -164,9 +168,9 @@ tw_status pass_estimate_registers(pass_cx *cx, ir_module *m)
     s->result.registers = (int)e.most + OTHER;
     if (e.most <= REFUSED)
         return TW_OK;
-    return error_diag(TW_E_LIMIT, DIAG_LIMIT, "take smaller tiles or more warps",
-                      "the schedule needs about %lld registers a thread, a thread has %d "
-                      "(num_warps is %d)",
-                      (long long)e.most + OTHER, (int)s->gpu->registers_per_thread,
-                      s->params.num_warps);
+    return error_diag_at(TW_E_LIMIT, DIAG_LIMIT, e.at, "take smaller tiles or more warps",
+                         "the schedule needs about %lld registers a thread, a thread has %d "
+                         "(num_warps is %d)",
+                         (long long)e.most + OTHER, (int)s->gpu->registers_per_thread,
+                         s->params.num_warps);
 }

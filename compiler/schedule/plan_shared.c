@@ -172,12 +172,28 @@ static int64_t place_all(planning *p)
     return round_up(total, PLAIN_ALIGN);
 }
 
-static tw_status check_limit(const schedule *s, int64_t bytes)
+/* Where the largest buffer comes from. */
+static span largest(const planning *p)
+{
+    int64_t most = 0;
+    span where = {0};
+
+    for (uint32_t i = 0; i < p->lives.n; i++) {
+        const life *l = &p->lives.at[i];
+        if (l->bytes > most && l->alloc->where.src) {
+            most = l->bytes;
+            where = l->alloc->where;
+        }
+    }
+    return where;
+}
+
+static tw_status check_limit(const schedule *s, const planning *p, int64_t bytes)
 {
     if (bytes <= s->gpu->shared_per_block)
         return TW_OK;
-    return error_diag(
-        TW_E_LIMIT, DIAG_LIMIT, "take smaller tiles or fewer stages",
+    return error_diag_at(
+        TW_E_LIMIT, DIAG_LIMIT, largest(p), "take smaller tiles or fewer stages",
         "the schedule needs %lld bytes of shared memory, a block on a GPU of capability "
         "%d.%d has %d (num_stages is %d)",
         (long long)bytes, s->gpu->capability / 10, s->gpu->capability % 10,
@@ -192,7 +208,7 @@ tw_status pass_plan_shared(pass_cx *cx, ir_module *m)
     p.all = shared_accesses_of(cx->scratch, m->kernel);
     find_lives(&p);
     int64_t total = place_all(&p);
-    TRY(check_limit(s, total));
+    TRY(check_limit(s, &p, total));
     s->result.shared_bytes = (int32_t)total;
     cx->changes = p.lives.n;
     return TW_OK;

@@ -329,28 +329,48 @@ static int64_t weight_of(const cpu_emit *e, LLVMValueRef instruction)
     return e->isa->avx512 || (e->isa->fma && !scattered) ? 3 : 4 * e->isa->lanes;
 }
 
-/* Ends the compile where there is too much code for LLVM to take in seconds. */
-static void count_code(cpu_emit *e)
+/* The first of a step's operations that has a place in the text. */
+static span place_of(const cpu_emit *e, const cpu_step *s)
+{
+    span where = s->op ? s->op->where : (span){0};
+
+    for (uint32_t i = 0; s->nest && !where.src && i < s->nest->items.n; i++) {
+        const cpu_item *item = &s->nest->items.at[i];
+        const ir_op *op = item->op ? item->op : ir_def(e->fn, item->v);
+        where = op ? op->where : where;
+    }
+    return where;
+}
+
+/* After step s (NULL: after all). Ends the compile where there is too much code for LLVM to take in
+ * seconds. */
+static void count_code(cpu_emit *e, const cpu_step *s)
 {
     LLVMBasicBlockRef b = LLVMGetNextBasicBlock(e->counted);
+    int64_t before = e->size;
 
     for (; b; e->counted = b, b = LLVMGetNextBasicBlock(b)) {
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
             e->size += weight_of(e, i);
     }
+    if (s && e->size - before > e->dearest_size) {
+        e->dearest_size = e->size - before;
+        e->dearest = place_of(e, s);
+    }
     if (e->size <= CPU_MAX_CODE)
         return;
-    diag_add(e->diags, DIAG_LIMIT, (span){0},
-             "the kernel makes more than %d instructions for %s: split it, or use loops and "
-             "smaller tiles",
-             CPU_MAX_CODE, e->isa->name);
+    diag *d =
+        diag_add(e->diags, DIAG_LIMIT, e->dearest,
+                 "the kernel makes more than %d instructions for %s; this is the largest part "
+                 "of it, with %lld",
+                 CPU_MAX_CODE, e->isa->name, (long long)e->dearest_size);
+    diag_hint(e->diags, d, "split it, or use loops and smaller tiles");
     guard_throw(TW_E_LIMIT);
 }
 
 static void emit_block(cpu_emit *e, const cpu_block *b)
 {
     for (const cpu_step *s = b->first; s; s = s->next) {
-        count_code(e);
         switch (s->kind) {
         case STEP_SCALAR:
             emit_scalar_step(e, s->op);
@@ -367,6 +387,7 @@ static void emit_block(cpu_emit *e, const cpu_block *b)
             emit_control(e, s);
             break;
         }
+        count_code(e, s);
     }
 }
 
@@ -440,7 +461,7 @@ void cpu_emit_function(cpu_emit *e, const char *name)
     cpu_memo_clear(e);
     read_scalar_params(e);
     emit_block(e, e->plan->body);
-    count_code(e);
+    count_code(e, NULL);
     ll_phi_add(e->exit_code, ll_int(e->cx->i32, 0), e->here);
     LLVMBuildBr(e->cx->b, e->leave);
     add_attributes(e);

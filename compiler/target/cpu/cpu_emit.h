@@ -80,6 +80,8 @@ typedef struct cpu_emit {
     diag_list *diags;
     LLVMBasicBlockRef counted; /* the last block whose instructions are in size */
     int64_t size;
+    int64_t dearest_size; /* of the step that made most of it */
+    span dearest;         /* and where that stands in the text */
 
     LLVMBasicBlockRef here; /* where code of the current depth goes */
     int depth;

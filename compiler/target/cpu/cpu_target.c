@@ -36,6 +36,23 @@ static tw_status generate(llvm_session *s, void *arg)
     return llvm_session_emit(s, j->what, j->a, &j->data, &j->size);
 }
 
+/* Where the largest tile in scratch comes from. */
+static span largest_tile(const cpu_plan *p)
+{
+    int64_t most = 0;
+    span where = {0};
+
+    for (ir_val v = 1; v < p->value.n; v++) {
+        const ir_op *op = ir_def(p->fn, v);
+        int64_t bytes = p->bufs.at[cpu_buf_root(p, p->value.at[v].buf)].bytes;
+        if (op && op->where.src && bytes > most) {
+            most = bytes;
+            where = op->where;
+        }
+    }
+    return where;
+}
+
 static tw_status run_job(job *j)
 {
     ir_fn *fn = j->in->module->kernel;
@@ -47,9 +64,10 @@ static tw_status run_job(job *j)
     TRY(pipeline_run_tails(j->in->module, j->in->diags, j->in->passes));
     const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
     if (plan->scratch_bytes > CPU_MAX_SCRATCH) {
-        diag_add(j->in->diags, DIAG_LIMIT, (span){0},
-                 "the tiles of one program take %lld bytes; the limit is %lld",
-                 (long long)plan->scratch_bytes, (long long)CPU_MAX_SCRATCH);
+        diag *d = diag_add(j->in->diags, DIAG_LIMIT, largest_tile(plan),
+                           "the tiles of one program take %lld bytes; the limit is %lld",
+                           (long long)plan->scratch_bytes, (long long)CPU_MAX_SCRATCH);
+        diag_hint(j->in->diags, d, "use smaller tiles");
         return TW_E_LIMIT;
     }
     j->e = (cpu_emit){.plan = plan, .isa = j->isa, .fn = fn, .a = j->a, .diags = j->in->diags};

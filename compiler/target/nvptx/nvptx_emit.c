@@ -536,13 +536,22 @@ static void count_new(nv_emit *e)
 
 /* Ends the compile where there is too much code for LLVM to take in minutes. What is put into
  * blocks before the last afterwards is not counted: it is little. */
-static void count_code(nv_emit *e)
+static void count_code(nv_emit *e, const ir_op *op)
 {
+    long before = e->size;
+
     count_new(e);
+    if (e->size - before > e->dearest_size && op->where.src) {
+        e->dearest_size = e->size - before;
+        e->dearest = op->where;
+    }
     if (e->size <= NV_MAX_CODE)
         return;
-    (void)error_diag(TW_E_LIMIT, DIAG_LIMIT, "split it, or use loops and smaller tiles",
-                     "the kernel makes more than %d instructions for a GPU", NV_MAX_CODE);
+    (void)error_diag_at(TW_E_LIMIT, DIAG_LIMIT, e->dearest,
+                        "split it, or use loops and smaller tiles",
+                        "the kernel makes more than %d instructions for a GPU; this is the largest "
+                        "part of it, with %ld",
+                        NV_MAX_CODE, e->dearest_size);
     guard_throw(TW_E_LIMIT);
 }
 
@@ -551,7 +560,7 @@ static void emit_in_line(nv_emit *e, const ir_op *op)
     if (e->places)
         nv_lines_at(e->cx, e->scope, explain_index(e->places, op));
     emit_op(e, op);
-    count_code(e);
+    count_code(e, op);
 }
 
 static void emit_block(nv_emit *e, const ir_block *blk)

@@ -73,6 +73,8 @@ typedef struct nv_emit {
     LLVMBasicBlockRef block;        /* the last one that is in size, up to the instruction */
     LLVMValueRef counted;           /* `counted`, or none of it */
     long size;                      /* LLVM instructions, about */
+    long dearest_size;              /* of the operation that made most of it */
+    span dearest;                   /* and where that stands in the text */
     VEC(const char *) asserts;
     int32_t shared_bytes;
     VEC(nv_lane_part) lane_parts;
