@@ -193,7 +193,20 @@ static void parameter_type(const tw_param_info *p, char *out, size_t size)
                       i + 1 == p->rank ? "]" : "");
 }
 
-static void parameter_rows(const cli *c, const tw_kernel *k, bool tuned)
+/* Where a value comes from that nobody gives. */
+static void default_cell(table *t, const tw_param_info *p)
+{
+    if (p->has_default && p->value)
+        table_cell(t, STYLE_DIM, "= %s", p->value);
+    else if (p->has_default)
+        table_cell(t, STYLE_DIM, "has a default");
+    else if (p->kind == TW_PARAM_CONST && strcmp(p->type, "bool") != 0)
+        table_cell(t, STYLE_DIM, "follows from the tensors, or is given");
+    else
+        table_cell(t, STYLE_DIM, "%s", "");
+}
+
+static void parameter_rows(const cli *c, const tw_kernel *k)
 {
     table t;
 
@@ -201,16 +214,32 @@ static void parameter_rows(const cli *c, const tw_kernel *k, bool tuned)
     for (size_t i = 0; i < tw_kernel_param_count(k); i++) {
         tw_param_info p = TW_PARAM_INFO_INIT;
         char type[256];
-        if (tw_kernel_param(k, i, &p) || (p.kind == TW_PARAM_TUNE) != tuned)
+        if (tw_kernel_param(k, i, &p) || p.kind == TW_PARAM_TUNE)
             continue;
         parameter_type(&p, type, sizeof type);
         table_cell(&t, STYLE_CYAN, "%s", p.name);
-        table_cell(&t, STYLE_PLAIN, "%s", tuned ? "" : type);
-        table_cell(&t, STYLE_DIM, "%s",
-                   p.has_default && !tuned ? "has a default"
-                   : p.kind == TW_PARAM_CONST && strcmp(p.type, "bool") != 0
-                       ? "follows from the tensors, or is given"
-                       : "");
+        table_cell(&t, STYLE_PLAIN, "%s", type);
+        default_cell(&t, &p);
+    }
+    table_print(&t, &c->term, stdout, 4);
+}
+
+/* A set of candidates a row; the name beside the first. */
+static void tune_rows(const cli *c, const tw_kernel *k)
+{
+    table t;
+
+    table_begin(&t, "ll");
+    for (size_t i = 0; i < tw_kernel_param_count(k); i++) {
+        tw_param_info p = TW_PARAM_INFO_INIT;
+        if (tw_kernel_param(k, i, &p) || p.kind != TW_PARAM_TUNE)
+            continue;
+        for (const char *set = p.value, *end; set; set = end) {
+            end = strstr(set, "; ");
+            table_cell(&t, STYLE_CYAN, "%s", set == p.value ? p.name : "");
+            table_cell(&t, STYLE_PLAIN, "%.*s", end ? (int)(end - set) : (int)strlen(set), set);
+            end = end ? end + strlen("; ") : NULL;
+        }
     }
     table_print(&t, &c->term, stdout, 4);
 }
@@ -228,9 +257,9 @@ static int help_kernel(cli *c, const char *file)
         printf("%s%s%s\n", term_on(&c->term, stdout, STYLE_BOLD), tw_kernel_name(k),
                term_off(&c->term, stdout));
         heading(c, stdout, "Arguments");
-        parameter_rows(c, k, false);
-        heading(c, stdout, "Tune parameters");
-        parameter_rows(c, k, true);
+        parameter_rows(c, k);
+        heading(c, stdout, "Tune parameters: what is tried, the default first");
+        tune_rows(c, k);
         tw_kernel_destroy(k);
     }
     tw_context_destroy(cx);

@@ -171,6 +171,25 @@ static void read_tensor(reader *r, const decl *d, sig_param *p)
         read_dim(r, dims->at[i], &p->dim[i]);
 }
 
+/* What is written, on one line. */
+static const char *text_at(reader *r, span where)
+{
+    strbuf b;
+    bool gap = false;
+
+    sb_init(&b, r->a);
+    for (uint32_t i = where.lo; i < where.hi; i++) {
+        char c = where.src->text[i];
+        bool space = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        if (!space && gap)
+            sb_char(&b, ' ');
+        if (!space)
+            sb_char(&b, c);
+        gap = space;
+    }
+    return b.s;
+}
+
 static void read_param(reader *r, const decl *d, sig_param *p)
 {
     p->name = d->name;
@@ -180,6 +199,8 @@ static void read_param(reader *r, const decl *d, sig_param *p)
     }
     read_dtype(r, d->type, p);
     p->has_default = d->init != NULL;
+    if (d->init)
+        p->default_text = text_at(r, d->init->where);
     if (d->direction != DIR_IN) {
         diag *x = report(r, d->where, "only a tensor can be out or inout");
         diag_hint(r->diags, x, "a result of one element is a tensor of one: f32[1]");

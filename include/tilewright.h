@@ -254,9 +254,12 @@ typedef struct tw_param_info {
     int rank;                /* tensors                                                        */
     const char *dims[8];     /* tensors: "B", "64", ... in order                               */
     bool has_default;        /* scalars and compile-time values                                */
+    const char *value;       /* the default as text, "1.0 / sqrt(D)", or NULL: none, or the source
+                                is no text; of a tune parameter what is tried, the default first:
+                                "64, 32; on cpu-amx: 128, 64"                                  */
 } tw_param_info;
 #define TW_PARAM_INFO_INIT \
-    {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false}
+    {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false, NULL}
 /* Tensors and scalars in the order written, then compile-time values, then tune parameters.
  * tw_kernel_param fails with TW_E_ARG (i is not below the count). */
 TW_API size_t tw_kernel_param_count(const tw_kernel *k);

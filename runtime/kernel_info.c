@@ -33,11 +33,13 @@ static tw_param_info describe_param(const kernel_sig *sig, const sig_param *p, a
     for (int d = 0; d < info.rank; d++)
         info.dims[d] = dim_text(sig, &p->dim[d], a);
     info.has_default = p->has_default;
+    info.value = p->default_text;
     return info;
 }
 
-static tw_param_info describe_const(const sig_const *c)
+static tw_param_info describe_const(const kernel_source *src, uint32_t i, arena *a)
 {
+    const sig_const *c = &src->sig.cons[i];
     static const char *const type[] = {
         [BIND_DTYPE] = "dtype", [BIND_INT] = "int", [BIND_BOOL] = "bool"};
     bool named = c->kind == BIND_ENUM || c->kind == BIND_FN;
@@ -47,7 +49,28 @@ static tw_param_info describe_const(const sig_const *c)
     info.kind = TW_PARAM_CONST;
     info.type = named ? c->type : type[c->kind];
     info.has_default = c->has_default;
+    if (c->has_default) {
+        char text[32];
+        info.value = arena_printf(a, "%s", const_value_text(src, i, c->default_value, text));
+    }
     return info;
+}
+
+/* "64, 32; on cpu-amx: 128, 64" */
+static const char *sets_text(const sig_tune *t, arena *a)
+{
+    strbuf b;
+
+    sb_init(&b, a);
+    for (uint32_t i = 0; i < t->nsets; i++) {
+        const struct sig_set *set = &t->set[i];
+        sb_str(&b, i ? "; " : "");
+        if (*set->target)
+            sb_fmt(&b, "on %s: ", set->target);
+        for (uint32_t k = 0; k < set->n; k++)
+            sb_fmt(&b, "%s%lld", k ? ", " : "", (long long)set->value[k]);
+    }
+    return b.s;
 }
 
 void kernel_describe(tw_kernel *k)
@@ -59,13 +82,14 @@ void kernel_describe(tw_kernel *k)
     for (uint32_t i = 0; i < sig->nparams; i++)
         *at++ = describe_param(sig, &sig->param[i], &k->a);
     for (uint32_t i = 0; i < sig->nconsts; i++)
-        *at++ = describe_const(&sig->cons[i]);
+        *at++ = describe_const(k->source, i, &k->a);
     for (uint32_t i = 0; i < sig->ntunes; i++, at++) {
         *at = (tw_param_info)TW_PARAM_INFO_INIT;
         at->name = sig->tune[i].name;
         at->kind = TW_PARAM_TUNE;
         at->type = "int";
         at->has_default = true;
+        at->value = sets_text(&sig->tune[i], &k->a);
     }
 }
 

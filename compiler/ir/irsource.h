@@ -33,6 +33,7 @@ typedef struct sig_param { /* a tensor or a run-time scalar, in the order writte
     int32_t rank;
     sig_dim dim[VIEW_MAX_RANK];
     bool has_default;
+    const char *default_text;   /* as written; NULL: none, or the source is no text */
 } sig_param;
 
 typedef struct sig_const { /* a bracket parameter */

@@ -79,7 +79,8 @@ class DeviceInfo(Sized):
 class ParamInfo(Sized):
     _fields_ = [("size", C.c_size_t), ("name", C.c_char_p), ("kind", C.c_int),
                 ("direction", C.c_int), ("type", C.c_char_p), ("rank", C.c_int),
-                ("dims", C.c_char_p * 8), ("has_default", C.c_bool)]
+                ("dims", C.c_char_p * 8), ("has_default", C.c_bool),
+                ("value", C.c_char_p)]
 
 
 class LaunchOptions(Sized):

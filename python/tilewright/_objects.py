@@ -7,7 +7,8 @@ import threading
 from . import _abi, _tensors
 from ._abi import check, lib, text_of
 
-Parameter = collections.namedtuple("Parameter", "name kind direction type dims has_default")
+Parameter = collections.namedtuple("Parameter", "name kind direction type dims has_default value")
+Parameter.__doc__ = """A parameter as tw_param_info has it; value: its default, or what is tried, as text, or None."""
 Trial = collections.namedtuple("Trial", "config state median_s spread_s samples reason")
 Report = collections.namedtuple("Report", "winner default trials layer")
 Report.__doc__ = """What tuning found. winner, default: a Trial; trials: all; layer: who knew it."""
@@ -219,7 +220,7 @@ class Kernel(_Handle):
         check(lib.tw_kernel_param(self, i, C.byref(row)))
         return Parameter(text_of(row.name), _KINDS[row.kind], _DIRECTIONS[row.direction],
                          text_of(row.type), [text_of(d) for d in row.dims[:row.rank]],
-                         row.has_default)
+                         row.has_default, text_of(row.value))
 
     def __repr__(self):
         return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"

@@ -75,6 +75,10 @@ fi
 
 # the parameters of a kernel
 expect 0 "out f32[B, H, M]" "$tw" help kernels/attention_fwd.tw
+expect 0 "= 1.0 / sqrt(D)" "$tw" help kernels/attention_fwd.tw
+expect 0 "= everything" "$tw" help kernels/attention_fwd.tw
+expect 0 "BLOCK_M  64, 32, 96, 128, 192" "$tw" help kernels/attention_fwd.tw
+expect 0 "on cpu-amx: 128, 64, 256" "$tw" help kernels/attention_fwd.tw
 expect 0 "BLOCK_N" "$tw" help kernels/attention_fwd.tw:attention_fwd
 expect 7 "" "$tw" help kernels/nothing.tw
 finish

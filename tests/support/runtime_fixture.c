@@ -134,9 +134,9 @@ static const sig_const consts[] = {
     {.name = "T", .kind = BIND_DTYPE, .dtypes = 1u << DT_F32 | 1u << DT_F64},
     {.name = "FLAG", .kind = BIND_BOOL, .has_default = true}};
 static const sig_param params[] = {
-    {"x", true, DIR_IN, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false},
-    {"y", true, DIR_OUT, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false},
-    {"by", false, DIR_IN, DT_NONE, 0, 0, {{0}}, true}};
+    {"x", true, DIR_IN, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false, NULL},
+    {"y", true, DIR_OUT, DT_NONE, 0, 1, {{SIG_DIM_SYMBOL, 0, 0}}, false, NULL},
+    {"by", false, DIR_IN, DT_NONE, 0, 0, {{0}}, true, "2.0"}};
 
 static tw_status lower_tuned(const kernel_source *src, arena *a, intern *names, const ir_binding *b,
                              uint32_t n, const char *path, diag_list *diags, ir_module **out)

@@ -17,13 +17,13 @@ enum { B, H, M, HK, N };
 enum { T, D, DV, CAUSAL };
 
 static const sig_param attention_param[] = {
-    {"q", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(H), SYM(M), CON(D)}, false},
-    {"k", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(HK), SYM(N), CON(D)}, false},
-    {"v", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(HK), SYM(N), CON(DV)}, false},
-    {"o", true, DIR_OUT, DT_NONE, T, 4, {SYM(B), SYM(H), SYM(M), CON(DV)}, false},
-    {"lse", true, DIR_OUT, DT_F32, -1, 3, {SYM(B), SYM(H), SYM(M)}, false},
-    {"scale", false, DIR_IN, DT_F32, -1, 0, {{0}}, true},
-    {"offset", false, DIR_IN, DT_I32, -1, 0, {{0}}, true},
+    {"q", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(H), SYM(M), CON(D)}, false, NULL},
+    {"k", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(HK), SYM(N), CON(D)}, false, NULL},
+    {"v", true, DIR_IN, DT_NONE, T, 4, {SYM(B), SYM(HK), SYM(N), CON(DV)}, false, NULL},
+    {"o", true, DIR_OUT, DT_NONE, T, 4, {SYM(B), SYM(H), SYM(M), CON(DV)}, false, NULL},
+    {"lse", true, DIR_OUT, DT_F32, -1, 3, {SYM(B), SYM(H), SYM(M)}, false, NULL},
+    {"scale", false, DIR_IN, DT_F32, -1, 0, {{0}}, true, NULL},
+    {"offset", false, DIR_IN, DT_I32, -1, 0, {{0}}, true, NULL},
 };
 static const char *const attention_symbol[] = {"B", "H", "M", "HK", "N"};
 static const sig_const attention_const[] = {

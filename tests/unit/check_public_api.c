@@ -185,13 +185,23 @@ START_TEST(parameters)
     ck_assert_int_eq(p.kind, TW_PARAM_SCALAR);
     ck_assert_str_eq(p.type, "i32");
     ck_assert(p.has_default);
+    ck_assert_str_eq(p.value, "N - M");
     OK(tw_kernel_param(k, 7, &p));
     ck_assert_str_eq(p.name, "T");
     ck_assert_int_eq(p.kind, TW_PARAM_CONST);
     ck_assert_str_eq(p.type, "dtype");
+    ck_assert(!p.has_default);
+    ck_assert_ptr_null(p.value);
+    OK(tw_kernel_param(k, 10, &p));
+    ck_assert_str_eq(p.name, "CAUSAL");
+    ck_assert_str_eq(p.value, "false");
+    OK(tw_kernel_param(k, 11, &p));
+    ck_assert_str_eq(p.name, "score");
+    ck_assert_str_eq(p.value, "plain");
     OK(tw_kernel_param(k, 16, &p));
     ck_assert_str_eq(p.name, "BLOCK_N");
     ck_assert_int_eq(p.kind, TW_PARAM_TUNE);
+    ck_assert_str_eq(p.value, "64, 32, 128; on cpu-amx: 128, 64, 256; on sm_: 64, 32, 128");
     FAILS(tw_kernel_param(k, 17, &p), TW_E_ARG, "17 parameters");
     tw_kernel_destroy(k);
 }
