@@ -34,6 +34,8 @@ void term_open(term *t)
     t->err_colour = colour && t->err_tty;
     t->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     t->width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        t->out_width = size.ws_col;
 }
 
 const char *term_on(const term *t, FILE *file, style s)
@@ -154,30 +156,88 @@ void table_cell(table *t, style s, const char *format, ...)
 }
 
 /* Characters, not bytes: continuation bytes of UTF-8 take no room. */
-static int width_of(const char *text)
+static int width_of(const char *text, size_t bytes)
 {
     int n = 0;
 
-    for (; text && *text; text++)
-        n += (*text & 0xc0) != 0x80;
+    for (size_t i = 0; i < bytes; i++)
+        n += (text[i] & 0xc0) != 0x80;
     return n;
 }
 
-/* *gap: spaces due before the next cell that has a text, so that no line ends in spaces. */
-static void print_cell(const table *t, const term *on, FILE *out, size_t i, int width, int *gap)
+/* Bytes of the text's first line: all of it where it fits, else up to where a part of a word ends,
+ * or in the middle of one that is too long. */
+static size_t line_length(const char *text, int width)
+{
+    size_t n = 0, end = 0;
+
+    for (int shown = 0; text[n]; n++) {
+        if ((text[n] & 0xc0) != 0x80 && shown++ == width)
+            return end ? end : n;
+        if (strchr(" ,;-_", text[n]))
+            end = n + 1;
+    }
+    return n;
+}
+
+/* A line of the cell, from *rest, which is moved on. *gap: spaces due before the next text, so that
+ * no line ends in spaces. */
+static void print_cell(const table *t, const term *on, FILE *out, size_t i, int width,
+                       const char **rest, int *gap)
 {
     const struct table_cell *cell = &t->cell[i];
-    int pad = width - width_of(cell->text);
     bool right = t->align[i % t->columns] == 'r';
+    size_t n = *rest ? line_length(*rest, width) : 0, shown = n;
 
-    if (cell->text && *cell->text) {
-        fprintf(out, "%*s%s%s%s", *gap + (right ? pad : 0), "", term_on(on, out, cell->style),
-                cell->text, cell->style ? term_off(on, out) : "");
+    while (shown > 0 && (*rest)[shown - 1] == ' ')
+        shown--;
+    int pad = width - width_of(*rest, shown);
+    if (shown) {
+        fprintf(out, "%*s%s%.*s%s", *gap + (right ? pad : 0), "", term_on(on, out, cell->style),
+                (int)shown, *rest, cell->style ? term_off(on, out) : "");
         *gap = right ? 0 : pad;
     } else {
         *gap += pad;
     }
     *gap += 2;
+    if (*rest)
+        *rest += n;
+}
+
+/* The row that begins with cell i, of which rest has the texts. */
+static void print_row(const table *t, const term *on, FILE *out, size_t i, const int *width,
+                      const char **rest, int indent)
+{
+    bool more;
+
+    do {
+        int gap = indent;
+        more = false;
+        for (size_t k = 0; k < t->columns; k++) {
+            print_cell(t, on, out, i + k, width[k], &rest[k], &gap);
+            more = more || (rest[k] && *rest[k]);
+        }
+        fputc('\n', out);
+    } while (more);
+}
+
+/* Makes columns of words narrower until all fit into the terminal. */
+static void fit(const table *t, int *width, int room)
+{
+    enum { NARROWEST = 8 };
+    int sum = 2 * ((int)t->columns - 1);
+
+    for (size_t i = 0; i < t->columns; i++)
+        sum += width[i];
+    for (; sum > room; sum--) {
+        int *widest = NULL;
+        for (size_t i = 0; i < t->columns; i++)
+            if (t->align[i] == 'l' && width[i] > NARROWEST && (!widest || width[i] > *widest))
+                widest = &width[i];
+        if (!widest)
+            return;
+        --*widest;
+    }
 }
 
 void table_free(table *t)
@@ -191,20 +251,22 @@ void table_free(table *t)
 void table_print(table *t, const term *on, FILE *out, int indent)
 {
     int *width = cli_alloc(t->columns, sizeof *width);
+    const char **rest = cli_alloc(t->columns, sizeof *rest);
 
     for (size_t i = 0; i < t->count; i++) {
-        int n = width_of(t->cell[i].text);
+        const char *text = t->cell[i].text;
+        int n = text ? width_of(text, strlen(text)) : 0;
         if (n > width[i % t->columns])
             width[i % t->columns] = n;
     }
-    int gap = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        if (i % t->columns == 0)
-            gap = indent;
-        print_cell(t, on, out, i, width[i % t->columns], &gap);
-        if ((i + 1) % t->columns == 0)
-            fputc('\n', out);
+    if (on->out_width && out != stderr)
+        fit(t, width, on->out_width - indent);
+    for (size_t i = 0; i + t->columns <= t->count; i += t->columns) {
+        for (size_t k = 0; k < t->columns; k++)
+            rest[k] = t->cell[i + k].text;
+        print_row(t, on, out, i, width, rest, indent);
     }
+    free(rest);
     free(width);
     table_free(t);
 }

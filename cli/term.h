@@ -10,7 +10,8 @@ typedef struct term {
     bool out_colour, err_colour;
     bool err_tty; /* and it understands escape sequences */
     bool utf8;
-    int width; /* of the terminal behind stderr */
+    int width;     /* of the terminal behind stderr */
+    int out_width; /* of the one behind stdout; 0: that is none */
 } term;
 
 typedef enum style {
@@ -51,7 +52,8 @@ typedef struct table {
 } table;
 void table_begin(table *t, const char *align);
 void table_cell(table *t, style s, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Prints each row after indent spaces and frees the table. */
+/* Prints each row after indent spaces and frees the table. Where a terminal is too narrow, the
+ * widest columns of words (l) become narrower and their cells several lines. */
 void table_print(table *t, const term *on, FILE *out, int indent);
 void table_free(table *t);
 

@@ -8,6 +8,15 @@ expect 0 "1 configuration" "$tw" cache export "$work/moved.db"
 expect 7 "it exists" "$tw" cache export "$work/moved.db"
 expect 0 "1 configuration" "$tw" cache import "$work/moved.db" --store="$work/other.db"
 expect 0 "vector_add" "$tw" cache list --store="$work/other.db"
+# a terminal that is too narrow: cells take several lines, and nothing is lost
+if script --version >/dev/null 2>&1; then
+    "$tw" cache list --store="$work/other.db" >"$work/wide"
+    script -qec "stty cols 80; NO_COLOR=1 $tw cache list --store=$work/other.db" /dev/null \
+        </dev/null | tr -d '\r' >"$work/out"
+    awk 'length > 80 { exit 1 }' "$work/out" || complain "wider than the terminal"
+    [ "$(tr -d ' \n' <"$work/out" | fold -w1 | sort)" = "$(tr -d ' \n' <"$work/wide" | fold -w1 | sort)" ] ||
+        complain "a narrow list says something else"
+fi
 expect 0 "nothing taken over" "$tw" cache import "$work/moved.db" --store="$work/other.db"
 expect 0 "" "$tw" run "$add" 'a=rand:f32[500]' 'b=rand:f32[500]' --device="$device" \
     --store="$work/other.db" --tune=never --json

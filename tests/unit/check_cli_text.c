@@ -51,6 +51,46 @@ START_TEST(tables_align)
 }
 END_TEST
 
+static char *narrow_table(int width)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    term narrow = {.out_width = width};
+    table t;
+
+    table_begin(&t, "rll");
+    table_cell(&t, STYLE_PLAIN, "%d", 7);
+    table_cell(&t, STYLE_PLAIN, "%s", "CAUSAL=true,D=64,BLOCK_M=128 and an_end");
+    table_cell(&t, STYLE_PLAIN, "%s", "yes");
+    table_cell(&t, STYLE_PLAIN, "%d", 12);
+    table_cell(&t, STYLE_PLAIN, "%s", "a_word_longer_than_its_column");
+    table_cell(&t, STYLE_PLAIN, "%s", "no");
+    table_print(&t, &narrow, out, 1);
+    fclose(out);
+    return text;
+}
+
+START_TEST(narrow_terminals_fold_cells)
+{
+    char *text = narrow_table(0);
+
+    ck_assert_str_eq(text, "  7  CAUSAL=true,D=64,BLOCK_M=128 and an_end  yes\n"
+                           " 12  a_word_longer_than_its_column            no\n");
+    free(text);
+    text = narrow_table(30);
+    ck_assert_str_eq(text, "  7  CAUSAL=true,D=64,     yes\n"
+                           "     BLOCK_M=128 and an_\n"
+                           "     end\n"
+                           " 12  a_word_longer_than_   no\n"
+                           "     its_column\n");
+    free(text);
+    text = narrow_table(10); /* no narrower than 8 */
+    ck_assert_ptr_nonnull(strstr(text, "  7  CAUSAL=t  yes\n     rue,\n     D=64,\n"));
+    free(text);
+}
+END_TEST
+
 /* ---- the nearest word ---- */
 
 START_TEST(words_near_enough_are_suggested)
@@ -211,6 +251,7 @@ Suite *test_suite(void)
 
     tcase_add_test(t, numbers_have_three_digits);
     tcase_add_test(t, tables_align);
+    tcase_add_test(t, narrow_terminals_fold_cells);
     tcase_add_test(t, words_near_enough_are_suggested);
     tcase_add_test(t, json_is_escaped);
     tcase_add_test(t, elements_are_parsed_or_refused);
