@@ -78,12 +78,13 @@ static hash128 artifact_key(const target *t, const compile_job *j)
     return mix_text(h, target_codegen_version());
 }
 
-tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, problem *p)
+tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, const char *pin,
+                               problem *p)
 {
     lowering l;
     config cfg;
 
-    TRY(config_default(k, dev->target, dev, p, &cfg));
+    TRY(config_of_content(k, dev, p, pin, &cfg));
     lowering_begin(&l, k, dev->target);
     tw_status st = lowering_run(&l, p, &cfg);
     p->content = l.hash;

@@ -117,7 +117,8 @@ static tw_status first_valid(const tw_kernel *k, const target *t, const problem 
                           "kernel '%s' on target '%s': none of the first %d configurations is "
                           "valid: %s",
                           k->source->sig.name, t->name, MAX_COMBINATIONS, first_why);
-    return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT, NULL,
+    return error_diag(TW_E_ARG, DIAG_BAD_ARGUMENT,
+                      "change the sets, or pin values that meet the constraints",
                       "kernel '%s' on target '%s': no configuration is valid: %s",
                       k->source->sig.name, t->name, first_why);
 }
@@ -149,8 +150,14 @@ tw_status config_pin(const tw_kernel *k, const target *t, const tw_device *dev, 
 {
     uint64_t named = 0;
     text_pair pair;
+    tw_status st = config_default(k, t, dev, p, cfg);
 
-    TRY(config_default(k, t, dev, p, cfg));
+    if (st != TW_OK) { /* what is pinned may be valid where nothing in the sets is */
+        if (text[strspn(text, " ,")] == '\0')
+            return st;
+        TRY(config_start(k, t, dev, cfg));
+        error_clear();
+    }
     while (pair_next(&text, &pair))
         TRY(config_set(k, t, &pair, cfg, &named));
     if (pinned)
@@ -161,6 +168,14 @@ tw_status config_pin(const tw_kernel *k, const target *t, const tw_device *dev, 
         if (!(named >> i & 1))
             cfg->value[i].value = sig_tune_set(&k->source->sig, i, t->name)->value[0];
     return first_valid(k, t, p, named, cfg);
+}
+
+tw_status config_of_content(const tw_kernel *k, const tw_device *dev, const problem *p,
+                            const char *pin, config *out)
+{
+    tw_status st = config_default(k, dev->target, dev, p, out);
+
+    return st == TW_OK || !pin ? st : config_pin(k, dev->target, dev, p, pin, out, NULL);
 }
 
 bool config_parse(const tw_kernel *k, const target *t, const tw_device *dev, const problem *p,

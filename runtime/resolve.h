@@ -24,10 +24,15 @@ bool config_next(const tw_kernel *k, const target *t, const problem *p, uint64_t
 bool config_worth_another(int tried, double started);
 /* Pins what text names ("BLOCK_M=64,threads=2") in *cfg, which holds the defaults. *pinned: bit i
  * set when value[i] was named (may be NULL). With pins, the unpinned tune parameters move to the
- * first combination that is valid together with them. TW_E_ARG: an unknown name (the error lists
- * those there are), a value out of range, a constraint that fails. */
+ * first combination that is valid together with them; pinned values need not be in their sets.
+ * TW_E_ARG: an unknown name (the error lists those there are), a value out of range, a constraint
+ * that fails. */
 tw_status config_pin(const tw_kernel *k, const target *t, const tw_device *dev, const problem *p,
                      const char *text, config *cfg, uint64_t *pinned);
+/* Of which a kernel's content is taken: the default, or where no combination is valid what pin
+ * (NULL: nothing) makes of it. */
+tw_status config_of_content(const tw_kernel *k, const tw_device *dev, const problem *p,
+                            const char *pin, config *out);
 /* Do the values meet the kernel's constraints and the target's limits? *why (may be NULL) else. */
 bool config_valid(const tw_kernel *k, const target *t, const problem *p, const config *cfg,
                   const char **why);

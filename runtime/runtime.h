@@ -191,8 +191,10 @@ struct tw_kernel {
  * this fails. */
 tw_status runtime_kernel_of(tw_context *cx, const kernel_source *src, tw_kernel **out);
 /* Hash of the level-1 IR lowered with p's compile-time values and the default configuration of
- * dev's target: the first part of a configuration's key, kept in p->content. Costs a lowering. */
-tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, problem *p);
+ * dev's target (see config_of_content): the first part of a configuration's key, kept in
+ * p->content. Costs a lowering. */
+tw_status runtime_content_hash(const tw_kernel *k, const tw_device *dev, const char *pin,
+                               problem *p);
 /* From now on launches of this problem on this device use exe (the tuner's winner). */
 void runtime_adopt(tw_kernel *k, tw_device *dev, const launch_args *args, executable *exe,
                    tw_layer layer, double seconds);

@@ -299,7 +299,7 @@ static tw_status probe(tw_kernel *k, tw_device *dev, spec_row *s, const problem 
     config cfg;
 
     atomic_store(&dev->used, true);
-    TRY(config_default(k, dev->target, dev, p, &cfg));
+    TRY(config_of_content(k, dev, p, s->pin, &cfg));
     j.s = s;
     lowering_begin(&j.l, k, dev->target);
     tw_status st = lowering_run(&j.l, p, &cfg);

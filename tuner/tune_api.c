@@ -297,7 +297,7 @@ tw_status tw_tune(tw_kernel *k, tw_device *dev, const tw_arg *args, size_t count
     j->report = report;
     tw_status st = runtime_resolve_args(k, dev, args, count, 0, &j->args);
     if (st == TW_OK)
-        st = runtime_content_hash(k, dev, &j->args.p);
+        st = runtime_content_hash(k, dev, opt.config, &j->args.p);
     if (st == TW_OK)
         st = job_run(j, opt.config ? opt.config : "");
     mem_free(j);

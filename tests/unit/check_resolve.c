@@ -48,7 +48,7 @@ static const problem *problem_of(int64_t n, bool flag)
     x.shape[0] = y.shape[0] = n;
     y.t.data = n > 4096 ? (void *)((uintptr_t)1 << 40) : y.x; /* not touched */
     RT_OK(runtime_resolve_args(kernel, dev, a, 3, 0, &args));
-    RT_OK(runtime_content_hash(kernel, dev, &args.p));
+    RT_OK(runtime_content_hash(kernel, dev, NULL, &args.p));
     return &args.p;
 }
 
@@ -102,6 +102,39 @@ START_TEST(pins)
              "twice");
     RT_FAILS(config_pin(kernel, dev->target, dev, p, "FLAG=1", &cfg, NULL), TW_E_ARG,
              "compile-time value");
+}
+END_TEST
+
+/* Constraints that nothing in the sets meets: what is pinned by hand runs, and is tuned. */
+START_TEST(pins_run_where_the_sets_hold_nothing_valid)
+{
+    static const char text[] = "kernel k(x: f32[N], out y: f32[N]) tune BLOCK in {64, 32}, PART in "
+                               "{4, 2} with BLOCK < 16\n"
+                               "grid (cdiv(N, BLOCK)) {\n"
+                               "    let i = program_id(0) * BLOCK;\n"
+                               "    store(y[i :+ BLOCK], load(x[i :+ BLOCK]) + 1.0);\n"
+                               "}\n";
+    const tw_arg list[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t)};
+    tw_launch_options opt = TW_LAUNCH_OPTIONS_INIT;
+    tw_device *interp = rt_device("interp");
+    tw_kernel *k;
+
+    RT_OK(tw_kernel_load_text(rt_cx, "k.tw", text, sizeof text - 1, NULL, &k));
+    RT_FAILS(tw_launch(k, interp, NULL, list, 2), TW_E_ARG,
+             "no configuration is valid: BLOCK < 16");
+    ck_assert_ptr_nonnull(strstr(tw_last_error()->text, "pin values"));
+    opt.config = " ,";
+    RT_FAILS(tw_launch_with(k, interp, NULL, list, 2, &opt), TW_E_ARG, "no configuration");
+    opt.config = "PART=2";
+    RT_FAILS(tw_launch_with(k, interp, NULL, list, 2, &opt), TW_E_ARG, "no configuration");
+    opt.config = "BLOCK=16";
+    RT_FAILS(tw_launch_with(k, interp, NULL, list, 2, &opt), TW_E_ARG, "BLOCK < 16");
+    opt.config = "BLOCK=8";
+    RT_OK(tw_launch_with(k, interp, NULL, list, 2, &opt));
+    for (int i = 0; i < 1000; i++)
+        ck_assert(y.x[i] == 2.0f);
+    tw_kernel_destroy(k);
+    tw_device_close(interp);
 }
 END_TEST
 
@@ -222,7 +255,7 @@ START_TEST(what_cannot_be_compiled_is_passed_over)
     dev = rt_device("interp");
     RT_OK(tw_kernel_load_text(rt_cx, "twice.tw", text, strlen(text), NULL, &kernel));
     RT_OK(runtime_resolve_args(kernel, dev, list, 2, 0, &args));
-    RT_OK(runtime_content_hash(kernel, dev, &args.p));
+    RT_OK(runtime_content_hash(kernel, dev, NULL, &args.p));
     put((put_job){.p = &args.p, .config = "B=2097152"});
     ck_assert_int_eq(ask(&args.p, NULL).layer, TW_LAYER_EXACT);
     RT_OK(tw_launch(kernel, dev, NULL, list, 2));
@@ -463,6 +496,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, first_valid_is_the_default);
     tcase_add_test(t, pins);
+    tcase_add_test(t, pins_run_where_the_sets_hold_nothing_valid);
     tcase_add_test(t, texts_read_back);
     tcase_add_test(t, layers_in_order);
     tcase_add_test(t, what_does_not_fit_is_skipped);
