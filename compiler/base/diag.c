@@ -3,23 +3,18 @@
 #include <string.h>
 
 typedef struct diag_row {
-    const char *name, *meaning;
+    const char *name;
     enum diag_severity severity;
 } diag_row;
 
 static const diag_row row[DIAG_COUNT] = {
-#define DIAG(id, name, severity, meaning) {name, meaning, DIAG_##severity},
+#define DIAG(id, name, severity, meaning) {name, DIAG_##severity},
 #include "compiler/base/diag.def"
 };
 
 const char *diag_name(enum diag_id id)
 {
     return row[id].name;
-}
-
-const char *diag_meaning(enum diag_id id)
-{
-    return row[id].meaning;
 }
 
 void diag_init(diag_list *l, arena *a)

@@ -48,8 +48,7 @@ void diag_note(diag_list *l, diag *d, span where, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void diag_hint(diag_list *l, diag *d, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-const char *diag_name(enum diag_id id);    /* "type-mismatch" */
-const char *diag_meaning(enum diag_id id); /* one line, for the manual */
+const char *diag_name(enum diag_id id); /* "type-mismatch" */
 /* Sorts by position, then renders all:
  *   file.tw:12:13: error: '+' needs equal types: f32[64] and i32[64] [type-mismatch]
  *      12 |     let x = a + b;

@@ -58,14 +58,3 @@ const char *source_line_text(const source *s, int line, size_t *n)
     *n = hi - lo;
     return s->text + lo;
 }
-
-span span_join(span a, span b)
-{
-    if (!a.src || (b.src && b.src != a.src))
-        return a.src ? a : b;
-    if (b.src) {
-        a.lo = a.lo < b.lo ? a.lo : b.lo;
-        a.hi = a.hi > b.hi ? a.hi : b.hi;
-    }
-    return a;
-}

@@ -25,7 +25,5 @@ int source_line(const source *s, uint32_t at);   /* from 1 */
 int source_column(const source *s, uint32_t at); /* from 1 */
 /* The text of a line (from 1), without its newline; its length in *n. */
 const char *source_line_text(const source *s, int line, size_t *n);
-/* From the start of the first to the end of the last; a alone when b is of another source. */
-span span_join(span a, span b);
 
 #endif

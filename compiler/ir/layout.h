@@ -122,8 +122,6 @@ int layout_own_warps(const ir_fn *fn, uint16_t lay);
 /* The map without dimension dim, as of a slice; that of trans, in place. */
 void layout_map_drop(layout_map *map, int dim);
 void layout_map_permute(layout_map *map, const int64_t *perm);
-/* Is this lane and warp the one that counts for its elements (every dim -1 digit is 0)? */
-bool layout_first_copy(const layout_map *map, int lane, int warp);
 /* Do both maps give each thread the same elements? Then reg_of[r] (may be NULL, LAYOUT_registers
  * entries) is the register of `from` that holds what register r of `to` holds: free. */
 bool layout_same_threads(const layout_map *from, const layout_map *to, int *reg_of);

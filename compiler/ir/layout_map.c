@@ -414,18 +414,6 @@ void layout_element(const layout_map *map, int reg, int lane, int warp, int32_t 
     add_place(map, PLACE_WARP, warp, index);
 }
 
-bool layout_first_copy(const layout_map *map, int lane, int warp)
-{
-    const int number[] = {[PLACE_LANE] = lane, [PLACE_WARP] = warp};
-
-    for (int i = 0; i < map->n; i++) {
-        const layout_digit *d = &map->digit[i];
-        if (d->dim < 0 && layout_digit_value(map, i, number[d->place]))
-            return false;
-    }
-    return true;
-}
-
 static int places_along(const layout_map *map, enum layout_place place, int dim)
 {
     int n = 1;

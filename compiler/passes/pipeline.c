@@ -10,7 +10,7 @@
 #include "compiler/passes/passes.def"
 
 static const pass_row rows[] = {
-#define PASS(name, help) {#name, help, pass_##name, false},
+#define PASS(name, help) {#name, pass_##name, false},
 #define STEP(name)
 #include "compiler/passes/passes.def"
 };
@@ -185,17 +185,7 @@ tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
     return pipeline_run_table(&level_1, pass, NULL, m, diags, options);
 }
 
-size_t pipeline_pass_count(void)
-{
-    return ROWS;
-}
-
 const char *pipeline_pass_name(size_t i)
 {
     return i < ROWS ? rows[i].name : NULL;
-}
-
-const char *pipeline_pass_help(size_t i)
-{
-    return i < ROWS ? rows[i].help : NULL;
 }

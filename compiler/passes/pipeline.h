@@ -16,7 +16,7 @@ typedef tw_status (*pass_fn)(pass_cx *cx, ir_module *m);
 
 /* Passes and the order in which they run. */
 typedef struct pass_row {
-    const char *name, *help;
+    const char *name;
     pass_fn run;
     bool partial; /* leaves IR that only a later pass of the table makes whole: not verified */
 } pass_row;
@@ -46,9 +46,7 @@ tw_status pipeline_run_pass(ir_module *m, const char *pass, diag_list *diags,
 /* The same with another table; only: one pass, or NULL for all steps. */
 tw_status pipeline_run_table(const pass_table *table, const char *only, void *shared, ir_module *m,
                              diag_list *diags, const pipeline_options *options);
-/* The distinct passes. */
-size_t pipeline_pass_count(void);
+/* The i-th of the distinct passes, or NULL. */
 const char *pipeline_pass_name(size_t i);
-const char *pipeline_pass_help(size_t i);
 
 #endif

@@ -8,7 +8,7 @@
 #include "compiler/schedule/schedule.def"
 
 static const pass_row rows[] = {
-#define PASS(name, partial, help) {#name, help, pass_##name, partial},
+#define PASS(name, partial, help) {#name, pass_##name, partial},
 #define STEP(name)
 #include "compiler/schedule/schedule.def"
 };

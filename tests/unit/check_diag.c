@@ -39,7 +39,6 @@ START_TEST(names_are_kebab_case_and_unique)
     for (int i = 0; i < DIAG_COUNT; i++) {
         const char *name = diag_name((enum diag_id)i);
         ck_assert_uint_eq(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(name));
-        ck_assert_uint_gt(strlen(diag_meaning((enum diag_id)i)), 10);
         for (int j = 0; j < i; j++)
             ck_assert_str_ne(name, diag_name((enum diag_id)j));
     }

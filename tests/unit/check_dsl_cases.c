@@ -442,6 +442,11 @@ START_TEST(examples_of_the_manual)
 }
 END_TEST
 
+static const char *const meaning[DIAG_COUNT] = {
+#define DIAG(id, name, severity, what) what,
+#include "compiler/base/diag.def"
+};
+
 /* The list of ids in the manual is the one of diag.def. */
 START_TEST(manual_lists_every_diagnostic)
 {
@@ -452,8 +457,7 @@ START_TEST(manual_lists_every_diagnostic)
     for (int id = 0; id < DIAG_COUNT; id++) {
         char quoted[80], row[300];
         snprintf(quoted, sizeof quoted, "\"%s\"", diag_name((enum diag_id)id));
-        snprintf(row, sizeof row, "| `%s` | %s |", diag_name((enum diag_id)id),
-                 diag_meaning((enum diag_id)id));
+        snprintf(row, sizeof row, "| `%s` | %s |", diag_name((enum diag_id)id), meaning[id]);
         ck_assert_msg(!strstr(rows, quoted) || strstr(manual, row), "the manual lacks: %s", row);
     }
     free(rows);

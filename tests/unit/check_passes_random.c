@@ -137,8 +137,9 @@ static void check_passes(job *j, const char *text)
     if (!m)
         return;
     (void)run(j, m, &want, "as lowered");
-    for (size_t i = 0; i <= pipeline_pass_count(); i++) {
-        const char *pass = pipeline_pass_name(i);
+    const char *pass = "";
+    for (size_t i = 0; pass; i++) {
+        pass = pipeline_pass_name(i);
         m = lowered(j);
         tw_status st = pass ? pipeline_run_pass(m, pass, &j->diags, &verify)
                             : pipeline_run(m, &j->diags, &verify);

@@ -70,22 +70,6 @@ START_TEST(text_is_copied_with_its_nuls)
 }
 END_TEST
 
-START_TEST(spans_join)
-{
-    source *s = source_new(&a, "a.tw", "0123456789", 10);
-    source *other = source_new(&a, "b.tw", "0123456789", 10);
-    span none = {0}, x = {s, 2, 4}, y = {s, 6, 9}, z = {other, 0, 1};
-    span xy = span_join(x, y), yx = span_join(y, x);
-
-    ck_assert(xy.src == s && xy.lo == 2 && xy.hi == 9);
-    ck_assert(yx.src == s && yx.lo == 2 && yx.hi == 9);
-    ck_assert(span_join(none, x).src == s && span_join(none, x).hi == 4);
-    ck_assert(span_join(x, none).src == s && span_join(x, none).lo == 2);
-    ck_assert(span_join(x, z).src == s && span_join(x, z).hi == 4);
-    ck_assert(span_join(none, none).src == NULL);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
     Suite *s = suite_create("source");
@@ -95,7 +79,6 @@ Suite *test_suite(void)
     tcase_add_test(t, lines_and_columns);
     tcase_add_test(t, empty_text_has_one_line);
     tcase_add_test(t, text_is_copied_with_its_nuls);
-    tcase_add_test(t, spans_join);
     suite_add_tcase(s, t);
     return s;
 }
