@@ -3,7 +3,7 @@
 /* Plan -> LLVM IR of one function: what the emitting files share.
  *
  *   cpu_emit.c    the function: arguments, steps, control
- *   cpu_loop.c    loops; cpu_nests.c: those of a nest, reductions
+ *   cpu_loop.c    loops; cpu_nests.c: those of a nest; cpu_reduce.c: reductions
  *   cpu_ahead.c   what a dot's nest asks the caches for
  *   cpu_dot.c     the register block of a dot; cpu_pairs.c, cpu_tiles.c: of bf16, whose operands
  *                 cpu_turn.c turns

@@ -1,7 +1,8 @@
 #ifndef TW_TARGET_CPU_NESTS_H
 #define TW_TARGET_CPU_NESTS_H
-/* One nest while it is emitted: what cpu_nests.c shares with cpu_fold.c, which has the nests of one
- * item: scans, and reductions with a function of the text. */
+/* One nest while it is emitted: what cpu_nests.c shares with cpu_reduce.c, cpu_ahead.c, and
+ * cpu_fold.c, which has the nests of one item: scans, and reductions with a function of the text.
+ */
 #include "compiler/target/cpu/cpu_emit.h"
 
 typedef struct cpu_nesting {
@@ -18,10 +19,16 @@ typedef struct cpu_nesting {
 } cpu_nesting;
 
 /* ---- cpu_nests.c ---- */
-enum dtype cpu_reduced_type(const cpu_nesting *s, const ir_op *op); /* as held */
-LLVMValueRef cpu_widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v);
 cpu_at cpu_without(const cpu_nesting *s, cpu_at at, int axis); /* of the reduced tile */
 cpu_at cpu_vector_at(const cpu_nesting *s, int j);             /* vector j of the group */
+
+/* ---- cpu_reduce.c ---- */
+enum dtype cpu_reduced_type(const cpu_nesting *s, const ir_op *op); /* as held */
+LLVMValueRef cpu_widen(cpu_emit *e, enum dtype from, enum dtype to, LLVMValueRef v);
+void cpu_reduce_begin(cpu_nesting *s, int nr);
+/* mr rows of nr vectors, at: of each. */
+void cpu_reduce_units(cpu_nesting *s, const cpu_item *item, const cpu_at *at, int mr, int nr);
+void cpu_reduce_end(cpu_nesting *s);
 
 /* ---- cpu_ahead.c ---- */
 /* What the nest is to ask for: the share of mr rows of nr vectors, from row on. */
