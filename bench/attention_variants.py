@@ -2,8 +2,8 @@
 """The variants of attention beside the kernel that they extend, on the CPU, interleaved in one process.
 
     python3 bench/attention_variants.py [--threads 2] [--cells D,N,causal;...] [--pairs 9] [--runs 3]
-                                        [--config CFG] [--budget 0] [--out results.json [--add]]
-                                        [--svg picture.svg]
+                                        [--variants NAME,...] [--config CFG] [--budget 0]
+                                        [--out results.json [--add]] [--svg picture.svg]
 
 A pair is one timed call of each side, in random order, each after an untimed call of the same side. The
 ratio is the median of the pairs' ratios: time of the variant / time of the base; what hides nothing is
@@ -104,7 +104,7 @@ def key(row):
 
 # ---- picture ---------------------------------------------------------------------------------------
 
-COLOURS = ["#1f6f8b", "#7fb3c4", "#d98e5f", "#ebc4a8"]
+COLOURS = ["#1f6f8b", "#7fb3c4", "#8a6d9e", "#d98e5f", "#ebc4a8"]
 
 
 def text(x, y, what, size=11, anchor="middle", colour="#333"):
@@ -135,7 +135,7 @@ def draw(results):
         out.append(text(left - 6, y(v) + 3, f"{v:.1f}", 9, "end", "#777"))
     for i, (d, n, causal) in enumerate(cells):
         x = left + 10 + i * 150
-        out.append(f'<rect x="{x}" y="50" width="10" height="10" fill="{COLOURS[i % 4]}"/>')
+        out.append(f'<rect x="{x}" y="50" width="10" height="10" fill="{COLOURS[i % len(COLOURS)]}"/>')
         out.append(text(x + 14, 59, f"D {d}, N {n}{', causal' if causal else ''}", 11, "start"))
 
     def column(x, row, colour):
@@ -149,7 +149,7 @@ def draw(results):
         for i, cell in enumerate(cells):
             for r in plain:
                 if r["variant"] == name and (r["D"], r["N"], r["causal"]) == cell:
-                    column(x + i * bar, r, COLOURS[i % 4])
+                    column(x + i * bar, r, COLOURS[i % len(COLOURS)])
         out.append(text(x + bar * len(cells) / 2, top + height + 15, name.replace("_", " ")))
     for r in rows:
         if "window" in r:
@@ -162,10 +162,11 @@ def draw(results):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--cells", default="64,1024,0;64,1024,1;128,1024,0;128,1024,1")
+    p.add_argument("--cells", default="64,1024,0;64,1024,1;64,4096,0;128,1024,0;128,1024,1")
     p.add_argument("--pairs", type=int, default=9)
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--budget", type=float, default=0.0)
+    p.add_argument("--variants", help="only these")
     p.add_argument("--config")
     p.add_argument("--runs", type=int, default=1)
     p.add_argument("--out")
@@ -181,7 +182,9 @@ def main():
     cells = [(int(d), int(n), c == "1") for d, n, c in (x.split(",") for x in o.cells.split(";") if x)]
     cases = [(d, n, c, name, None) for d, n, c in cells
              for name in variants(1, 1, np.random.default_rng(0)) if not (c and name == "prefix")]
-    for d, n, causal, name, window in cases + [(64, 16384, True, "window", 512)]:
+    cases.append((64, 16384, True, "window", 512))
+    only = o.variants.split(",") if o.variants else [name for *_, name, _ in cases]
+    for d, n, causal, name, window in (c for c in cases if c[3] in only):
         row = measure(cx, device, o, d, n, causal, name, window)
         rows = [r for r in rows if key(r) != key(row)] + [row]
         print(f"{name:9} D {d:3} N {n:5} {'causal' if causal else '      '} "
