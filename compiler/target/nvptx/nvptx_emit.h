@@ -2,7 +2,7 @@
 #define TW_NVPTX_EMIT_H
 /* Level-2 tile IR -> LLVM IR for NVPTX: one function, the kernel. docs/NVPTX.md tells how.
  *
- *   nvptx_emit.c     the function, its parameters, control; walks the ops
+ *   nvptx_emit.c     the function, its parameters; walks the ops; nvptx_control.c  loops, choices
  *   nvptx_program.c  which thread and which program this is
  *   nvptx_value.c    what registers hold; which element a thread has in which register
  *   nvptx_ops.c      elementwise ops and the ops of shape
@@ -92,10 +92,16 @@ void nv_emit_function(nv_emit *e, const char *name);
  * the body: what only the end of a kernel needs lives in no loop. */
 LLVMBasicBlockRef nv_entry_begin(nv_emit *e);
 void nv_entry_end(nv_emit *e, LLVMBasicBlockRef back);
+void nv_emit_block(nv_emit *e, const ir_block *blk);
 /* The value of a region of two scalars. */
 LLVMValueRef nv_call_region(nv_emit *e, const ir_block *blk, LLVMValueRef x, LLVMValueRef y);
 /* The dimension's extent, i32. */
 LLVMValueRef nv_dim(nv_emit *e, int dim);
+
+/* ---- nvptx_control.c ---- */
+void nv_for(nv_emit *e, const ir_op *op);
+void nv_while(nv_emit *e, const ir_op *op);
+void nv_if(nv_emit *e, const ir_op *op);
 
 /* ---- nvptx_program.c ---- */
 /* Sets thread, lane, warp and shared. */
