@@ -160,7 +160,7 @@ static void resolver_clear(resolver *r)
     memset(r->cons, 0, sizeof *r->cons * sig->nconsts);
     for (uint32_t i = 0; i < sig->nsymbols; i++)
         r->symbol_from[i].param = ORIGIN_NONE;
-    r->out->given = 0;
+    r->out->given = r->out->values = 0;
     r->out->p.nconsts = sig->nconsts;
     r->out->p.content = (hash128){0, 0};
 }

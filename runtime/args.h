@@ -13,6 +13,14 @@ typedef struct origin {
 #define ORIGIN_DEFAULT (-3)
 #define ORIGIN_BOUND (-4) /* by tw_kernel_specialize */
 
+/* Of a tensor's elements, in bytes from its base; above 0: it has none. */
+typedef struct tensor_span {
+    int64_t below, above; /* up to the first byte (not above 0), to one past the last */
+    uint64_t steps;       /* all strides but the innermost, or-ed */
+    bool unit_inner;
+    int bytes; /* of an element */
+} tensor_span;
+
 typedef struct resolver {
     const kernel_source *source;
     const kernel_sig *sig; /* of source */
@@ -23,6 +31,7 @@ typedef struct resolver {
     const tw_arg *cons[RUNTIME_MAX_CONSTS];
     origin const_from[RUNTIME_MAX_CONSTS];
     origin symbol_from[RUNTIME_MAX_SYMBOLS];
+    tensor_span span[RUNTIME_MAX_PARAMS];
     uintptr_t lo[RUNTIME_MAX_PARAMS], hi[RUNTIME_MAX_PARAMS]; /* bytes a tensor spans; lo == hi:
                                                                  it has no elements */
 } resolver;

@@ -140,45 +140,32 @@ static tw_status compact_strides(const sig_param *p, tensor_arg *t)
     return TW_OK;
 }
 
-/* First byte and one past the last, both 0 without elements. */
-static tw_status span_of(const sig_param *p, const tensor_arg *t, int bytes, uintptr_t *lo,
-                         uintptr_t *hi)
+/* What shape and strides say of where the elements are. */
+static tw_status measure(const sig_param *p, const tensor_arg *t, int bytes, tensor_span *out)
 {
-    int64_t below = 0, above = bytes;
+    tensor_span s = {.above = bytes, .bytes = bytes};
+    int last = p->rank - 1;
 
-    *lo = *hi = 0;
     for (int d = 0; d < p->rank; d++) {
         int64_t reach;
-        if (t->extent[d] == 0)
+        if (t->extent[d] == 0) {
+            *out = (tensor_span){.unit_inner = true, .bytes = bytes};
             return TW_OK;
+        }
         if (__builtin_mul_overflow(t->extent[d] - 1, t->stride[d], &reach) ||
             __builtin_mul_overflow(reach, bytes, &reach) ||
-            __builtin_add_overflow(reach < 0 ? below : above, reach, reach < 0 ? &below : &above))
+            __builtin_add_overflow(reach < 0 ? s.below : s.above, reach,
+                                   reach < 0 ? &s.below : &s.above))
             return too_far(p);
+        if (d < last && t->extent[d] > 1)
+            s.steps |= (uint64_t)t->stride[d] * (uint64_t)bytes;
     }
-    if (__builtin_sub_overflow((uintptr_t)t->base, 0 - (uintptr_t)below, lo) ||
-        __builtin_add_overflow((uintptr_t)t->base, (uintptr_t)above, hi))
-        return too_far(p);
+    s.unit_inner = last < 0 || t->extent[last] <= 1 || t->stride[last] == 1;
+    *out = s;
     return TW_OK;
 }
 
-static tensor_facts facts_of(const sig_param *p, const tensor_arg *t, int bytes, bool empty)
-{
-    int last = p->rank - 1;
-    uint64_t bits = (uintptr_t)t->base;
-
-    if (empty)
-        return (tensor_facts){true, WIDE_ALIGN};
-    for (int d = 0; d < last; d++)
-        if (t->extent[d] > 1)
-            bits |= (uint64_t)t->stride[d] * (uint64_t)bytes;
-    return (tensor_facts){
-        .unit_inner = last < 0 || t->extent[last] <= 1 || t->stride[last] == 1,
-        .align = bits % WIDE_ALIGN == 0 ? WIDE_ALIGN : (uint16_t)bytes,
-    };
-}
-
-static tw_status check_memory(resolver *r, uint32_t i, const DLTensor *t, int bytes)
+static tw_status check_memory(resolver *r, uint32_t i, const DLTensor *t)
 {
     const sig_param *p = &r->sig->param[i];
     const tensor_arg *ta = &r->out->tensor[i];
@@ -192,9 +179,9 @@ static tw_status check_memory(resolver *r, uint32_t i, const DLTensor *t, int by
         return TW_OK;
     if (!t->data)
         return ARG_ERROR(NULL, "tensor '%s': data is NULL", p->name);
-    if ((uintptr_t)ta->base % (unsigned)bytes)
+    if ((uintptr_t)ta->base % (unsigned)r->span[i].bytes)
         return ARG_ERROR(NULL, "tensor '%s' is not aligned to its elements of %d bytes", p->name,
-                         bytes);
+                         r->span[i].bytes);
     for (int d = 0; d < p->rank && p->direction != DIR_IN; d++)
         if (ta->extent[d] > 1 && ta->stride[d] == 0)
             return ARG_ERROR("give it memory of its own for every element",
@@ -225,16 +212,20 @@ tw_status place_tensor(resolver *r, uint32_t i)
 {
     const sig_param *p = &r->sig->param[i];
     const DLTensor *t = r->param[i]->value.tensor;
-    tensor_arg *ta = &r->out->tensor[i];
-    int bytes = resolved_bytes(r, i);
+    const tensor_span *s = &r->span[i];
+    bool empty = s->above == 0;
     uintptr_t base;
 
     if (__builtin_add_overflow((uintptr_t)t->data, t->data ? t->byte_offset : 0, &base))
         return too_far(p);
-    ta->base = (char *)base;
-    TRY(span_of(p, ta, bytes, &r->lo[i], &r->hi[i]));
-    r->out->p.facts[i] = facts_of(p, ta, bytes, r->lo[i] == r->hi[i]);
-    return r->flags & RESOLVE_SHAPES_ONLY ? TW_OK : check_memory(r, i, t, bytes);
+    r->out->tensor[i].base = (char *)base;
+    r->lo[i] = r->hi[i] = 0;
+    if (!empty && (__builtin_sub_overflow(base, 0 - (uintptr_t)s->below, &r->lo[i]) ||
+                   __builtin_add_overflow(base, (uintptr_t)s->above, &r->hi[i])))
+        return too_far(p);
+    bool wide = empty || (base | s->steps) % WIDE_ALIGN == 0;
+    r->out->p.facts[i] = (tensor_facts){s->unit_inner, wide ? WIDE_ALIGN : (uint16_t)s->bytes};
+    return r->flags & RESOLVE_SHAPES_ONLY ? TW_OK : check_memory(r, i, t);
 }
 
 tw_status resolve_tensor(resolver *r, uint32_t i)
@@ -252,5 +243,6 @@ tw_status resolve_tensor(resolver *r, uint32_t i)
     }
     if (!t->strides)
         TRY(compact_strides(p, ta));
+    TRY(measure(p, ta, resolved_bytes(r, i), &r->span[i]));
     return place_tensor(r, i);
 }

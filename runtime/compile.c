@@ -250,6 +250,7 @@ static executable *exe_new(tw_kernel *k, tw_device *dev, const problem *p, const
     if (!exe)
         return NULL;
     atomic_init(&exe->refs, 1);
+    exe->serial = runtime_serial();
     exe->kernel = k;
     exe->device = dev;
     exe->p = *p;

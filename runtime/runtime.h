@@ -72,6 +72,7 @@ static inline enum dtype param_dtype(const sig_param *param, const problem *p)
 typedef struct launch_args {
     problem p;
     uint64_t given; /* bit i: parameter i was passed */
+    uint64_t values; /* arguments with the same number differ in places of tensors alone; 0: none */
     tensor_arg tensor[RUNTIME_MAX_PARAMS];
     ir_scalar scalar[RUNTIME_MAX_PARAMS];
 } launch_args;
@@ -109,6 +110,7 @@ typedef struct launch_plan {
 
 typedef struct executable {
     atomic_int refs;
+    uint64_t serial; /* runtime_serial() */
     tw_kernel *kernel;
     tw_device *device;
     arena a; /* owns plan and art */

@@ -143,6 +143,29 @@ START_TEST(kernels_come_and_go)
 }
 END_TEST
 
+/* The grid is that of the configuration, though the arguments are those of the launch before. */
+START_TEST(configurations_take_turns)
+{
+    tw_kernel *tuned = rt_tuned_kernel();
+    const tw_arg args[] = {TW_TENSOR("x", &x.t), TW_TENSOR("y", &y.t), TW_F32("by", 0.5),
+                           TW_BOOL("FLAG", true)};
+    static const char *const configs[] = {"BLOCK=128", "BLOCK=32", "BLOCK=64", "BLOCK=32"};
+
+    for (int i = 0; i < 12; i++) {
+        tw_launch_options options = TW_LAUNCH_OPTIONS_INIT;
+        options.config = configs[i % 4];
+        y.x[0] = y.x[99] = 0.0f;
+        RT_OK(tw_launch_with(tuned, dev, NULL, args, 4, &options));
+        ck_assert(y.x[0] == 1.5f && y.x[99] == 1.5f && y.x[100] == 0.0f);
+        options.program_first = options.program_count = 1; /* and a range is no other grid */
+        y.x[0] = y.x[99] = 0.0f;
+        RT_OK(tw_launch_with(tuned, dev, NULL, args, 4, &options));
+        ck_assert(y.x[0] == 0.0f && (y.x[99] == 1.5f) == (i % 4 == 2));
+    }
+    tw_kernel_destroy(tuned);
+}
+END_TEST
+
 START_TEST(another_context)
 {
     tw_context *cx;
@@ -188,6 +211,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, what_differs_is_seen, 0, 2);
     tcase_add_test(t, names_and_counts);
     tcase_add_test(t, kernels_come_and_go);
+    tcase_add_test(t, configurations_take_turns);
     tcase_add_test(t, another_context);
     suite_add_tcase(s, t);
     tcase_add_checked_fixture(gpu, rig_setup, rig_teardown);
