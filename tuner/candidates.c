@@ -452,14 +452,19 @@ static void discard(compile_queue *q, compile_job *j)
     j->state = JOB_NONE;
 }
 
-void compile_close(compile_queue *q)
+void compile_stop(compile_queue *q)
 {
-    compile_job *j;
-
     pthread_mutex_lock(&q->lock);
     q->stop = true;
     pthread_cond_broadcast(&q->submitted);
     pthread_mutex_unlock(&q->lock);
+}
+
+void compile_close(compile_queue *q)
+{
+    compile_job *j;
+
+    compile_stop(q);
     for (uint32_t i = 0; i < q->nthreads; i++)
         pthread_join(q->thread[i], NULL);
     while ((j = first_in(q, JOB_DONE)))

@@ -107,6 +107,8 @@ uint32_t compile_take(compile_queue *q, double reserve_s);
 /* The code of a point that was submitted, not loaded; NULL: there is none, or the session is
  * cancelled. */
 executable *compile_await(compile_queue *q, uint32_t point);
+/* Nothing is begun any more. */
+void compile_stop(compile_queue *q);
 /* Waits for what is being compiled, and lets go of what nobody took. */
 void compile_close(compile_queue *q);
 /* Is the device another than the one that compiles? Then the one goes on while the other

@@ -235,7 +235,7 @@ static tw_status finish(session *s)
     return s->cancelled ? TW_OK : run_final(s);
 }
 
-/* What is still being compiled when time is short is so while the close ones race again; where that
+/* What is still being compiled when time is short ends while the close ones race again; where that
  * would be in their way nothing is. */
 static tw_status search_all(session *s, compile_queue *q, const char **why)
 {
@@ -243,6 +243,7 @@ static tw_status search_all(session *s, compile_queue *q, const char **why)
     if (s->empty)
         return TW_OK;
     TRY(race_all(s, q, why));
+    compile_stop(q);
     return s->cancelled ? TW_OK : finish(s);
 }
 
