@@ -62,6 +62,7 @@ class Ours:
         best, first = report.winner, report.default
         return {"config": best.config, "layer": report.layer, "tune_s": time.time() - t0,
                 "trials": sum(t.samples > 0 for t in report.trials),
+                "compiled": report.compiled,
                 "states": dict(collections.Counter(t.state for t in report.trials)),
                 "over_default": first.median_s / best.median_s if best.median_s else None}
 

@@ -118,7 +118,7 @@ static void print_trials(const cli *c, const result *r)
     free(sorted);
 }
 
-/* How many of each state, and why the first of those that did not run. */
+/* How many of each state and were compiled, and why those failed that did. */
 static void print_states(const result *r)
 {
     const char *separator = "  ";
@@ -132,6 +132,8 @@ static void print_states(const result *r)
         printf("%s%zu %s", separator, n, state_names[s]);
         separator = ", ";
     }
+    if (tw_tune_report_compiled(r->report) > 0)
+        printf("; %zu compiled", tw_tune_report_compiled(r->report));
     printf(r->count ? "\n" : "");
     for (size_t i = 0; i < r->count; i++) {
         const tw_trial *t = tw_tune_report_trial(r->report, i);
@@ -169,6 +171,7 @@ static void json_result(const result *r)
     json_text(&j, "layer", r->report ? layer_name(tw_tune_report_layer(r->report)) : NULL);
     json_bool(&j, "cancelled", r->stopped);
     json_number(&j, "elapsed_s", r->elapsed_s);
+    json_number(&j, "compiled", (double)tw_tune_report_compiled(r->report));
     if (r->winner)
         json_trial(&j, "winner", r->winner);
     if (r->initial)

@@ -466,6 +466,9 @@ TW_API size_t tw_tune_report_count(const tw_tune_report *r);
 TW_API const tw_trial *tw_tune_report_trial(const tw_tune_report *r, size_t i);
 TW_API size_t tw_tune_report_winner(const tw_tune_report *r);  /* index of a trial */
 TW_API size_t tw_tune_report_default(const tw_tune_report *r); /* index of a trial */
+/* How many configurations this call made code for, or took it from the store; 0 when another
+ * process tuned or the answer was known. More than were measured when time ran out. */
+TW_API size_t tw_tune_report_compiled(const tw_tune_report *r);
 /* TUNED; EXACT: it was known, or another process found it; DEFAULT: the grid is empty; any other
  * layer: another process took longer than the budget, and this was the best known without it. */
 TW_API tw_layer tw_tune_report_layer(const tw_tune_report *r);

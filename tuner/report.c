@@ -62,6 +62,7 @@ tw_status report_of_session(const session *s, tw_tune_report **out)
     if (!r)
         return no_memory();
     r->layer = s->empty ? TW_LAYER_DEFAULT : TW_LAYER_TUNED;
+    r->compiled = s->ncompiled;
     for (uint32_t i = 0; i < s->norder; i++)
         add_point(r, s, s->order[i]);
     for (uint32_t i = 0; i < s->sp.npoints; i++)
@@ -178,6 +179,11 @@ size_t tw_tune_report_winner(const tw_tune_report *r)
 size_t tw_tune_report_default(const tw_tune_report *r)
 {
     return r ? r->start : 0;
+}
+
+size_t tw_tune_report_compiled(const tw_tune_report *r)
+{
+    return r ? r->compiled : 0;
 }
 
 tw_layer tw_tune_report_layer(const tw_tune_report *r)

@@ -6,7 +6,7 @@
 struct tw_tune_report {
     tw_trial *trial;
     size_t n, cap;
-    size_t winner, start;
+    size_t winner, start, compiled;
     tw_layer layer;
 };
 

@@ -164,6 +164,7 @@ FUNCTIONS = {  # name: (result, arguments)
     "tw_tune_report_trial": (P(TrialRow), [HANDLE, C.c_size_t]),
     "tw_tune_report_winner": (C.c_size_t, [HANDLE]),
     "tw_tune_report_default": (C.c_size_t, [HANDLE]),
+    "tw_tune_report_compiled": (C.c_size_t, [HANDLE]),
     "tw_tune_report_layer": (C.c_int, [HANDLE]),
     "tw_kernel_compile": (STATUS, [HANDLE, P(CompileOptions), P(C.c_void_p), P(C.c_size_t)]),
     "tw_free": (None, [C.c_void_p]),

@@ -10,8 +10,9 @@ from ._abi import check, lib, text_of
 Parameter = collections.namedtuple("Parameter", "name kind direction type dims has_default value")
 Parameter.__doc__ = """A parameter as tw_param_info has it; value: its default, or what is tried, as text, or None."""
 Trial = collections.namedtuple("Trial", "config state median_s spread_s samples reason")
-Report = collections.namedtuple("Report", "winner default trials layer")
-Report.__doc__ = """What tuning found. winner, default: a Trial; trials: all; layer: who knew it."""
+Report = collections.namedtuple("Report", "winner default trials layer compiled")
+Report.__doc__ = """What tuning found. winner, default: a Trial; trials: all; layer: who knew it; compiled: how many
+configurations were for it."""
 _KINDS = ("tensor", "scalar", "const", "tune")
 _DIRECTIONS = ("in", "out", "inout")
 _STATES = ("ok", "stopped", "pruned", "failed", "wrong", "skipped")
@@ -398,4 +399,5 @@ def _report(handle):
     trials = [trial(i) for i in range(lib.tw_tune_report_count(handle))]
     return Report(trials[lib.tw_tune_report_winner(handle)],
                   trials[lib.tw_tune_report_default(handle)], trials,
-                  text_of(lib.tw_layer_text(lib.tw_tune_report_layer(handle))))
+                  text_of(lib.tw_layer_text(lib.tw_tune_report_layer(handle))),
+                  lib.tw_tune_report_compiled(handle))

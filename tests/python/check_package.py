@@ -180,6 +180,7 @@ class Tuning(unittest.TestCase):
             report = scale.tune(x=x, y=np.empty_like(x), budget=3.0,
                                 progress=lambda *at: calls.append(at))
             self.assertEqual(report.layer, "tuned now")
+            self.assertGreater(report.compiled, 0)
             self.assertIn(report.winner, report.trials)
             self.assertEqual(report.winner.state, "ok")
             self.assertGreater(len(calls), 1)

@@ -87,6 +87,8 @@ START_TEST(finds_the_best_and_leaves_outputs_alone)
     ck_assert(starts_with(winner_of(r)->config, "BLOCK=128,"));
     ck_assert_int_eq(tw_tune_report_layer(r), TW_LAYER_TUNED);
     ck_assert_uint_eq(tw_tune_report_count(r), 18);
+    ck_assert_uint_ge(tw_tune_report_compiled(r), 16);
+    ck_assert_uint_eq(tw_tune_report_compiled(r), (size_t)atomic_load(&fake.compiled));
     const tw_trial *start = tw_tune_report_trial(r, tw_tune_report_default(r));
     ck_assert(starts_with(start->config, "BLOCK=64,M=1"));
     ck_assert_double_eq_tol(start->median_s / winner_of(r)->median_s, 1.3, 1e-6);
@@ -107,6 +109,7 @@ START_TEST(the_second_time_the_store_answers)
     RT_OK(tune(NULL, &second));
     ck_assert_int_eq(atomic_load(&fake.launches), launches);
     ck_assert_int_eq(tw_tune_report_layer(second), TW_LAYER_EXACT);
+    ck_assert_uint_eq(tw_tune_report_compiled(second), 0);
     ck_assert_str_eq(winner_of(second)->config, winner_of(first)->config);
     ck_assert_double_eq(winner_of(second)->median_s, winner_of(first)->median_s);
     ck_assert_uint_eq(tw_tune_report_default(second) < tw_tune_report_count(second), 1);
@@ -543,6 +546,7 @@ START_TEST(bad_calls)
     RT_FAILS(tune(&opt, NULL), TW_E_ARG, "size");
     tw_tune_report_destroy(NULL);
     ck_assert_uint_eq(tw_tune_report_count(NULL), 0);
+    ck_assert_uint_eq(tw_tune_report_compiled(NULL), 0);
     ck_assert_ptr_null(tw_tune_report_trial(NULL, 0));
 }
 END_TEST
