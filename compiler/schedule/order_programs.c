@@ -146,8 +146,8 @@ tw_status pass_order_programs(pass_cx *cx, ir_module *m)
     o.b = ir_before(o.fn, o.fn->body->first);
     for (int i = 0; i < o.ncopies; i++)
         add_bytes(&o, o.copies[i]);
-    int64_t l2 = s->gpu->l2_bytes ? s->gpu->l2_bytes : DEFAULT_L2;
-    reorder(&o, l2 / 8 * 5, id);
+    int64_t l2 = s->gpu->l2_bytes ? s->gpu->l2_bytes : DEFAULT_L2, room = l2 / 8 * 5;
+    reorder(&o, room < 1 ? 1 : room > INT32_MAX ? INT32_MAX : room, id);
     for (uint32_t i = 0; i < o.ids.n; i++) {
         ir_replace_uses(o.fn, o.ids.at[i]->res, id[o.ids.at[i]->attr[0].i]);
         ir_unlink(o.ids.at[i]);

@@ -3,6 +3,7 @@
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"
 #include "compiler/ir/layout.h"
+#include "compiler/schedule/schedule.h"
 #include "tests/support/schedule_fixture.h"
 #include <check.h>
 #include <stdio.h>
@@ -257,6 +258,43 @@ START_TEST(asserts_with_values_keep_the_order)
 }
 END_TEST
 
+typedef struct rooms {
+    const ir_fn *fn;
+    int n;
+} rooms;
+
+static void check_room(ir_op *op, void *arg)
+{
+    rooms *x = arg;
+    const ir_op *by = op->code == OP_DIV ? ir_def(x->fn, op->args[1]) : NULL;
+
+    if (!by || by->code != OP_CONST_INT || ir_type_of(x->fn, op->res).dtype != DT_U64)
+        return;
+    ck_assert_int_ge(by->attr[0].i, 1);
+    ck_assert_int_le(by->attr[0].i, INT32_MAX);
+    x->n++;
+}
+
+/* Sections are counted by a division by the room in L2, of which a profile may say 1 or 2^50. */
+START_TEST(sections_of_any_cache)
+{
+    const int64_t l2[] = {1, 4, 50 << 20, (int64_t)1 << 50};
+
+    for (size_t i = 0; i < sizeof l2 / sizeof *l2; i++) {
+        gpu_limits gpu = gpu_limits_of(80);
+        schedule_params p = stages(2);
+        ir_module *m = schedule_lower(attention, d128, 16);
+
+        gpu.l2_bytes = l2[i];
+        p.program_order = 1;
+        ck_assert_int_eq(schedule_run(m, &gpu, &p, NULL, NULL, NULL), TW_OK);
+        rooms found = {.fn = m->kernel};
+        ir_walk(m->kernel->body, check_room, &found);
+        ck_assert_int_eq(found.n, 1);
+    }
+}
+END_TEST
+
 /* Both factors are copied; the warps make a square; the result is stored in whole pieces. */
 START_TEST(matmul_of_halves)
 {
@@ -324,6 +362,7 @@ Suite *test_suite(void)
     tcase_add_test(c, too_many_registers);
     tcase_add_test(c, parameters_out_of_bounds);
     tcase_add_test(c, asserts_with_values_keep_the_order);
+    tcase_add_test(c, sections_of_any_cache);
     tcase_add_test(c, matmul_of_halves);
     tcase_add_test(c, matmul_of_floats);
     tcase_add_test(c, matmul_of_what_is_not_aligned);
