@@ -46,6 +46,7 @@ double element_value(enum dtype t, const void *p)
  * seconds compares them several times: whatever lies one after the other is looked at in blocks. */
 #define BLOCK 64
 #define SAMPLED ((int64_t)1 << 20) /* elements that a root mean square is taken of */
+#define PART 256                   /* elements of a row that one is taken of */
 
 typedef struct comparison {
     const compare_view *v;
@@ -55,6 +56,8 @@ typedef struct comparison {
     int64_t run;   /* elements of it */
     int64_t at[VIEW_MAX_RANK], offset; /* where the run begins, in elements */
     double relative, absolute;         /* absolute: below 0 until it is needed */
+    int64_t part;                      /* of a row whose mean square is in part_rms; -1: none */
+    double part_rms;
     uint64_t exponent, steps;          /* of is_close */
     int64_t compared;
     mismatch *out;
@@ -160,7 +163,26 @@ static double root_mean_square(const comparison *of)
     return m.n ? sqrt(m.sum / (double)m.n) : 0.0;
 }
 
-static bool agree(comparison *c, double got, double want)
+/* Of the part of its row, along the last dimension, that the k-th element of the run is in. */
+static double part_mean_square(comparison *c, int64_t k)
+{
+    const compare_view *v = c->v;
+    bool strided = c->outer == v->rank; /* the run is one element */
+    int64_t step = strided ? v->stride[v->rank - 1] : 1;
+    int64_t row = strided ? c->at[v->rank - 1] : k % v->extent[v->rank - 1];
+    int64_t first = k - row % PART * step, left = v->extent[v->rank - 1] - (row - row % PART);
+    mean_square m = {0.0, 0};
+
+    if (c->part == c->offset + first)
+        return c->part_rms;
+    for (int64_t i = 0; i < left && i < PART; i++)
+        add_block(c, first + i * step, 1, &m);
+    c->part = c->offset + first;
+    c->part_rms = m.n ? sqrt(m.sum / (double)m.n) : 0.0;
+    return c->part_rms;
+}
+
+static bool agree(comparison *c, int64_t k, double got, double want)
 {
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got);
@@ -171,7 +193,7 @@ static bool agree(comparison *c, double got, double want)
         return true;
     if (c->absolute < 0.0)
         c->absolute = c->relative * root_mean_square(c);
-    return off <= c->absolute;
+    return off <= c->absolute || (c->v->rank && off <= c->relative * part_mean_square(c, k));
 }
 
 /* Floats of the same sign that are so few steps apart are within the relative tolerance; neither
@@ -220,7 +242,7 @@ static bool differs(comparison *c, int64_t k)
         return false;
     out->got = element_value(c->v->dtype, element(c, c->got, k));
     out->want = element_value(c->v->dtype, element(c, c->want, k));
-    out->found = c->relative <= 0.0 || !agree(c, out->got, out->want);
+    out->found = c->relative <= 0.0 || !agree(c, k, out->got, out->want);
     if (out->found)
         set_index(c, k);
     return out->found;
@@ -253,6 +275,7 @@ void compare_views(const compare_view *v, const void *got, const void *want, con
                     .initial = initial,
                     .relative = compare_tolerance(v->dtype),
                     .absolute = -1.0,
+                    .part = -1,
                     .out = out};
     bool empty = false;
 

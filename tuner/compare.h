@@ -2,8 +2,9 @@
 #define TW_TUNER_COMPARE_H
 /* Results of two configurations side by side, element by element. The order of additions inside a
  * dot or a sum is free, so floats may differ by a tolerance of their dtype: relative to the element
- * or, for small ones, to the root mean square of the tensor. Integers, infinities and NaN (as such)
- * must agree. */
+ * or, for small ones, to the root mean square of the tensor or of the elements beside it in its row
+ * (the last dimension), whichever is larger: the first rows of causal attention are a hundred times
+ * as large as the last. Integers, infinities and NaN (as such) must agree. */
 #include "compiler/ir/type.h"
 
 typedef struct compare_view {

@@ -22,6 +22,30 @@ START_TEST(rounding_is_no_mismatch)
 }
 END_TEST
 
+/* Rows of causal attention: the first are a hundred times as large as the last. */
+START_TEST(each_row_has_its_scale)
+{
+    enum { ROWS = 64, WIDE = 600 };
+    static float want[ROWS][WIDE], got[ROWS][WIDE];
+    int64_t extent[] = {ROWS, WIDE}, stride[] = {WIDE, 1};
+    compare_view v = {DT_F32, 2, extent, stride};
+    mismatch m;
+
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < WIDE; k++)
+            want[i][k] = (i ? 0.01f : 1.0f) * (float)(k % 3 - 1);
+    memcpy(got, want, sizeof want);
+    got[0][541] = want[0][541] + 1e-4f; /* 0 and 1e-4 in a row of ones */
+    compare_views(&v, got, want, NULL, &m, NULL);
+    ck_assert(!m.found);
+    got[63][541] = want[63][541] + 1e-4f;
+    compare_views(&v, got, want, NULL, &m, NULL);
+    ck_assert(m.found);
+    ck_assert_int_eq(m.index[0], 63);
+    ck_assert_int_eq(m.index[1], 541);
+}
+END_TEST
+
 START_TEST(a_real_difference_is_one)
 {
     const float want[] = {1.0f, 2.0f, 3.0f}, got[] = {1.0f, 2.01f, 4.0f};
@@ -177,18 +201,14 @@ static bool is_right(double got, double want, double relative, double absolute)
     return fabs(got - want) <= fmax(relative * fabs(want), absolute);
 }
 
-static void must_agree(const example *e, const char *initial)
+/* The root mean square of what counts among elements first .. first + n. */
+static double rms(const example *e, const char *initial, int64_t first, int64_t n)
 {
     size_t bytes = (size_t)dtype_bytes(e->v.dtype);
-    int64_t total = 1, index[3] = {0}, n = 0, compared = 0;
-    double sum = 0.0, relative = compare_tolerance(e->v.dtype);
-    int64_t finite = 0;
-    bool found = false;
-    mismatch m;
+    int64_t index[3], finite = 0;
+    double sum = 0.0;
 
-    for (int d = 0; d < e->v.rank; d++)
-        total *= e->extent[d];
-    for (int64_t i = 0; i < total; i++) {
+    for (int64_t i = first; i < first + n; i++) {
         int64_t at = place(e, i, index);
         double x = element_value(e->v.dtype, e->want + at);
         if (isfinite(x) && !(initial && !memcmp(e->want + at, initial + at, bytes))) {
@@ -196,12 +216,28 @@ static void must_agree(const example *e, const char *initial)
             finite++;
         }
     }
-    double absolute = finite ? relative * sqrt(sum / (double)finite) : 0.0;
+    return finite ? sqrt(sum / (double)finite) : 0.0;
+}
+
+static void must_agree(const example *e, const char *initial)
+{
+    size_t bytes = (size_t)dtype_bytes(e->v.dtype);
+    int64_t total = 1, index[3] = {0}, n = 0, compared = 0;
+    double relative = compare_tolerance(e->v.dtype);
+    bool found = false;
+    mismatch m;
+
+    for (int d = 0; d < e->v.rank; d++)
+        total *= e->extent[d];
+    double all = rms(e, initial, 0, total);
+    int64_t row = e->v.rank ? e->extent[e->v.rank - 1] : 1;
     for (int64_t i = 0; i < total && !found; i++) {
         int64_t at = place(e, i, index);
         if (initial && !memcmp(e->want + at, initial + at, bytes))
             continue;
         n++;
+        double absolute = e->v.rank ? rms(e, initial, i - i % row, row) : 0.0;
+        absolute = relative * fmax(all, absolute);
         found = memcmp(e->want + at, e->got + at, bytes) != 0 &&
                 (relative <= 0.0 ||
                  !is_right(element_value(e->v.dtype, e->got + at),
@@ -267,6 +303,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("compare");
 
     tcase_add_test(t, rounding_is_no_mismatch);
+    tcase_add_test(t, each_row_has_its_scale);
     tcase_add_test(t, a_real_difference_is_one);
     tcase_add_test(t, special_values_must_agree);
     tcase_add_test(t, only_what_was_written_is_compared);
