@@ -426,20 +426,21 @@ END_TEST
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
+    int first = num_first(1);
     Suite *s = suite_create("public masks");
     TCase *t = tcase_create("masks");
 
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, the_least_finite_bias, 0, SPECS);
-    tcase_add_loop_test(t, a_large_bias_swallows_no_logit, 0, SPECS);
-    tcase_add_loop_test(t, a_bias_drops_no_mask, 0, SPECS);
-    tcase_add_loop_test(t, rows_of_a_bias_43_apart, 0, SPECS);
-    tcase_add_loop_test(t, a_bias_beyond_32_bits, 0, NUM_HUGE ? SPECS : 0);
-    tcase_add_loop_test(t, a_window_is_as_wide_as_it_says, 0, SPECS);
-    tcase_add_loop_test(t, a_window_over_unequal_lengths, 0, SPECS);
-    tcase_add_loop_test(t, a_window_of_chunks, 0, SPECS);
-    tcase_add_loop_test(t, rows_that_see_nothing, 0, SPECS);
-    tcase_add_loop_test(t, hidden_nan_stays_hidden, 0, SPECS);
+    tcase_add_loop_test(t, the_least_finite_bias, first, SPECS);
+    tcase_add_loop_test(t, a_large_bias_swallows_no_logit, first, SPECS);
+    tcase_add_loop_test(t, a_bias_drops_no_mask, first, SPECS);
+    tcase_add_loop_test(t, rows_of_a_bias_43_apart, first, SPECS);
+    tcase_add_loop_test(t, a_bias_beyond_32_bits, first, NUM_HUGE ? SPECS : 0);
+    tcase_add_loop_test(t, a_window_is_as_wide_as_it_says, first, SPECS);
+    tcase_add_loop_test(t, a_window_over_unequal_lengths, first, SPECS);
+    tcase_add_loop_test(t, a_window_of_chunks, first, SPECS);
+    tcase_add_loop_test(t, rows_that_see_nothing, first, SPECS);
+    tcase_add_loop_test(t, hidden_nan_stays_hidden, first, SPECS);
     suite_add_tcase(s, t);
     return s;
 }

@@ -444,23 +444,24 @@ END_TEST
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
+    int first = num_first(1);
     Suite *s = suite_create("public programs");
     TCase *t = tcase_create("programs");
 
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, a_remainder_is_no_multiple, 0, SPECS);
-    tcase_add_loop_test(t, a_scatter_that_jumps, 0, SPECS);
-    tcase_add_loop_test(t, neighbours_outside_are_zero, 0, SPECS);
-    tcase_add_loop_test(t, integers_of_64_bits, 0, SPECS);
-    tcase_add_loop_test(t, names_of_launch_options_are_free, 0, SPECS);
-    tcase_add_loop_test(t, reductions_in_nested_loops, 0, SPECS);
-    tcase_add_loop_test(t, a_very_wide_tile, 0, SPECS);
-    tcase_add_loop_test(t, products_of_tiny_tiles, 0, SPECS);
-    tcase_add_loop_test(t, two_products_in_every_block, 0, SPECS);
-    tcase_add_loop_test(t, an_edited_constant_has_its_effect, 0, SPECS);
-    tcase_add_loop_test(t, names_and_comments_are_not_compiled_again, 0, SPECS);
+    tcase_add_loop_test(t, a_remainder_is_no_multiple, first, SPECS);
+    tcase_add_loop_test(t, a_scatter_that_jumps, first, SPECS);
+    tcase_add_loop_test(t, neighbours_outside_are_zero, first, SPECS);
+    tcase_add_loop_test(t, integers_of_64_bits, first, SPECS);
+    tcase_add_loop_test(t, names_of_launch_options_are_free, first, SPECS);
+    tcase_add_loop_test(t, reductions_in_nested_loops, first, SPECS);
+    tcase_add_loop_test(t, a_very_wide_tile, first, SPECS);
+    tcase_add_loop_test(t, products_of_tiny_tiles, first, SPECS);
+    tcase_add_loop_test(t, two_products_in_every_block, first, SPECS);
+    tcase_add_loop_test(t, an_edited_constant_has_its_effect, first, SPECS);
+    tcase_add_loop_test(t, names_and_comments_are_not_compiled_again, first, SPECS);
     tcase_add_test(t, each_problem_has_a_row_of_its_own);
-    tcase_add_loop_test(t, nothing_within_the_limits, 0, SPECS);
+    tcase_add_loop_test(t, nothing_within_the_limits, first, SPECS);
     suite_add_tcase(s, t);
     return s;
 }

@@ -70,6 +70,13 @@ bool num_open(num_device *d, const char *spec, const char *target)
     return true;
 }
 
+int num_first(int interpreters)
+{
+    const char *other = getenv("TW_NUMERIC_DEVICE");
+
+    return other && *other ? interpreters : 0;
+}
+
 void num_close(num_device *d)
 {
     tw_device_close(d->dev);

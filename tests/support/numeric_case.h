@@ -23,6 +23,9 @@ typedef struct num_device {
  * TW_NUMERIC_TARGET) in the environment that device stands for the CPU, which is left out with its
  * other code paths: so the tests run on a GPU. */
 bool num_open(num_device *d, const char *spec, const char *target);
+/* Where a table of devices begins whose first `interpreters` are the interpreter: 0, or behind them
+ * where another device stands for the CPU and the interpreter was seen without it. */
+int num_first(int interpreters);
 void num_close(num_device *d);
 /* Is got 0 where a GPU's exp2, and what is made of it, may give 0: for results below 2^-126? */
 static inline bool num_flushed(const num_device *d, double got, double want)
