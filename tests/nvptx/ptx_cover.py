@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Configurations of attention assembled by ptxas: each must be accepted, and few may spill much.
 
-usage: ptx_cover.py COVERTOOL TILEWRIGHT [--every N] [--workers N] set SEED | of TARGET
-       ptx_cover.py COVERTOOL TILEWRIGHT [--results FILE] [--workers N] all PART PARTS
-       ptx_cover.py COVERTOOL TILEWRIGHT [--every N] [--workers N] recorded FILE
+usage: ptx_cover.py COVERTOOL [--every N] [--workers N] set SEED | every N | of TARGET
+       ptx_cover.py COVERTOOL [--results FILE] [--workers N] all PART PARTS
+       ptx_cover.py COVERTOOL [--every N] [--workers N] recorded FILE
 
 What to assemble is what COVERTOOL prints, configurations that the tuner would compile, or what is in FILE,
-which has lines such as --results writes; what is in a file of results is not done again. Without ptxas nothing
-is assembled, which is said.
+which has lines such as --results writes; what is in a file of results is not done again. Configurations with
+the same code on one GPU are assembled once, as the tuner measures them once. (PTX that differs in .target
+alone is no such case: ptxas gives other registers for each GPU.) Without ptxas nothing is assembled, which
+is said.
 
 The tuner rules out by an estimate of registers before it compiles, and by spills before it measures (more than
 64 bytes a thread of spill stores above the default's: docs/TUNER.md). So of what is compiled a tenth may spill
@@ -18,6 +20,7 @@ import argparse
 import collections
 import concurrent.futures
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -45,21 +48,54 @@ def listed(args):
     return rows[::args.every], lines[-1]
 
 
-def assemble(ptxas, tool, kernel, target, values):
-    command = [tool, "compile", kernel, f"--target={target}", "--emit=ptx", f"--set={values}"]
-    made = subprocess.run(command, capture_output=True, text=True)
-    if made.returncode:
-        return Row(kernel, target, values, 0, 0, made.stderr.strip().replace("\n", " ")[:200])
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(made.stdout)
+class Compiler:
+    """COVERTOOL ptx: one process for many compiles, so that LLVM is loaded once."""
+
+    def __init__(self, tool):
+        self.child = subprocess.Popen([tool, "ptx"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ptx(self, *row):
+        """(PTX, "") or (None, what is wrong)."""
+        try:
+            self.child.stdin.write(("\t".join(row) + "\n").encode())
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            pass  # there is no answer either
+        head = self.child.stdout.readline().split()
+        if len(head) != 2:
+            return None, f"the compiler ended with {self.child.wait()}"
+        text = self.child.stdout.read(int(head[1]))
+        return (text, "") if head[0] == b"ptx" else (None, text.decode(errors="replace"))
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.stdout.close()
+        self.child.wait()
+
+
+def run_ptxas(ptxas, target, ptx):
+    """(registers, bytes of spill stores, what is wrong or "")."""
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+        file.write(ptx)
         file.flush()
         done = subprocess.run([ptxas, "-v", "-c", f"-arch={target}", file.name, "-o", "/dev/null"],
                               capture_output=True, text=True)
     spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
     used = re.search(r"Used (\d+) registers", done.stderr)
     if done.returncode or not spilled or not used:
-        return Row(kernel, target, values, 0, 0, "ptxas: " + done.stderr.strip().replace("\n", " ")[:200])
-    return Row(kernel, target, values, int(used.group(1)), int(spilled.group(1)), "")
+        return 0, 0, "ptxas: " + done.stderr
+    return int(used.group(1)), int(spilled.group(1)), ""
+
+
+def assemble(ptxas, compilers, row):
+    """Takes a compiler that is free, which one that ended never is again."""
+    compiler = compilers.get()
+    ptx, wrong = compiler.ptx(*row)
+    if compiler.child.poll() is not None:
+        compiler = Compiler(compiler.child.args[0])
+    compilers.put(compiler)
+    numbers = run_ptxas(ptxas, row[1], ptx) if ptx else (0, 0, wrong)
+    return Row(*row, *numbers[:2], numbers[2].strip().replace("\n", " ")[:200])
 
 
 def has(row, settings):
@@ -119,13 +155,18 @@ def assemble_all(args, ptxas, rows, done):
     todo = [row for row in rows if row not in done]
     start = time.time()
     out = open_results(args.results) if args.results else None
+    compilers = queue.Queue()
+    for _ in range(args.workers):
+        compilers.put(Compiler(args.covertool))
     with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
-        made = pool.map(lambda row: assemble(ptxas, args.tilewright, *row), todo)
+        made = pool.map(lambda row: assemble(ptxas, compilers, row), todo)
         for n, row in enumerate(made, 1):
             done[row[:3]] = row
             if out:
                 print(*row, sep="\t", file=out, flush=True)
                 tell(n, len(todo), start)
+    while not compilers.empty():
+        compilers.get().close()
     if out:
         out.close()
 
@@ -147,7 +188,6 @@ def report(rows, summary):
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("covertool")
-    parse.add_argument("tilewright")
     parse.add_argument("--every", type=int, default=1)
     parse.add_argument("--workers", type=int, default=2)
     parse.add_argument("--results")

@@ -157,6 +157,15 @@ bool gpu_cover_nth(int64_t n, gpu_cover_row *row)
     return n == 0;
 }
 
+static int64_t number(const gpu_cover_row *row)
+{
+    int64_t n = 0;
+
+    for (int f = 0; f < COVER_FACTORS; f++)
+        n = n * factors[f].n + row->at[f];
+    return n;
+}
+
 /* ---- what fits ------------------------------------------------------------------------------- */
 
 tw_status gpu_cover_open(gpu_cover *c)
@@ -220,18 +229,33 @@ bool gpu_cover_fits(gpu_cover *c, const gpu_cover_row *row)
         copy_reason(c->reason, sizeof c->reason);
         return false;
     }
-    return !prune(k, dev, &p, &cfg, &needs, c->reason, sizeof c->reason);
+    if (prune(k, dev, &p, &cfg, &needs, c->reason, sizeof c->reason))
+        return false;
+    c->code = needs.code;
+    return true;
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
 enum { OPEN, COVERED, IMPOSSIBLE };
+enum { UNKNOWN, FITS, FITS_NOT };
 
 typedef struct covering {
     gpu_cover *c;
     uint64_t random;
     uint8_t pair[COVER_FACTORS][MAX_VALUES][COVER_FACTORS][MAX_VALUES]; /* of f < g */
 } covering;
+
+/* Asked of most rows more than once, and again for the same set. */
+static bool fits(gpu_cover *c, const gpu_cover_row *row)
+{
+    int64_t n = number(row);
+
+    ICHECK(n < COVER_ALL, "a factor has more values");
+    if (c->known[n] == UNKNOWN)
+        c->known[n] = gpu_cover_fits(c, row) ? FITS : FITS_NOT;
+    return c->known[n] == FITS;
+}
 
 static uint32_t below(covering *v, int n)
 {
@@ -276,7 +300,7 @@ static bool complete(covering *v, int f, int x, int g, int y, gpu_cover_row *out
         for (int i = 0; i < TRIES; i++) {
             gpu_cover_row row = completed(v, f, x, g, y, of);
             int n = gain(v, &row);
-            if (n > best && gpu_cover_fits(v->c, &row)) {
+            if (n > best && fits(v->c, &row)) {
                 best = n;
                 *out = row;
             }

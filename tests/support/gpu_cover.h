@@ -20,6 +20,7 @@ enum gpu_factor {
     COVER_FACTORS
 };
 enum { COVER_MAX_ROWS = 300, COVER_MASKS = 3, COVER_GPUS = 3, COVER_TEXT = 200 };
+enum { COVER_ALL = 200000 }; /* more than there are configurations */
 
 typedef struct gpu_cover_row {
     uint8_t at[COVER_FACTORS]; /* index of each factor's value */
@@ -30,6 +31,8 @@ typedef struct gpu_cover {
     tw_kernel *kernel[COVER_MASKS];
     tw_device gpu[COVER_GPUS]; /* a target and limits; nothing can run there */
     char reason[160];          /* why the last one that did not fit does not */
+    hash128 code;              /* of the last one that fits: on one GPU, the same PTX */
+    uint8_t known[COVER_ALL];  /* what gpu_cover_set has asked of each */
 } gpu_cover;
 
 /* The text of the error is where the others are. */

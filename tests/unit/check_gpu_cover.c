@@ -20,16 +20,16 @@ enum { SEED = 1, FEW = 9, FEW_STEP = 2003 /* a prime: they differ in all factors
 
 static gpu_cover_row row[COVER_MAX_ROWS];
 static int nrows, impossible;
+static gpu_cover maker;
 
 /* Not in a test yet: an empty set is what tests see of an error. */
 static int make_set(gpu_cover_row *out, int *missing)
 {
-    static gpu_cover c;
     int n = 0;
 
-    if (gpu_cover_open(&c) == TW_OK)
-        n = gpu_cover_set(&c, SEED, out, missing);
-    gpu_cover_close(&c);
+    if (gpu_cover_open(&maker) == TW_OK)
+        n = gpu_cover_set(&maker, SEED, out, missing);
+    gpu_cover_close(&maker);
     error_clear();
     return n;
 }
@@ -80,9 +80,11 @@ START_TEST(each_pair_comes)
     ck_assert_int_gt(nrows, 64); /* head dims times BLOCK_M */
     ck_assert_int_le(nrows, COVER_MAX_ROWS);
     ck_assert_int_eq(count_missing(), impossible);
-    ck_assert_int_eq(make_set(again, &missing), nrows);
-    ck_assert_mem_eq(again, row, (size_t)nrows * sizeof *row);
     ck_assert_int_eq(gpu_cover_open(&c), TW_OK);
+    memcpy(c.known, maker.known, sizeof c.known); /* what fits need not be found again */
+    ck_assert_int_eq(gpu_cover_set(&c, SEED, again, &missing), nrows);
+    ck_assert_mem_eq(again, row, (size_t)nrows * sizeof *row);
+    ck_assert_int_eq(missing, impossible);
     for (int i = 0; i < nrows; i++)
         ck_assert_msg(gpu_cover_fits(&c, &row[i]), "row %d: %s", i, c.reason);
     gpu_cover_close(&c);
