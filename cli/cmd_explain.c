@@ -16,7 +16,7 @@ typedef struct row {
 
 typedef struct explanation {
     const cli *c;
-    const char *kernel, *target;
+    const char *kernel;
     char *text; /* what fields point into */
     row *row;
     size_t count;
@@ -135,27 +135,40 @@ static void heading(const explanation *x, const char *text)
            term_off(&x->c->term, stdout));
 }
 
-static void print_block(const explanation *x)
+static void put_block(const explanation *x, table *t)
 {
     const row *block = next_row(x, NULL, "block");
     occupancy o = find_occupancy(x);
     int warps = number(block, 1), room = number(next_row(x, NULL, "sm"), 1);
-    table t;
 
-    table_begin(&t, "ll");
-    table_cell(&t, STYLE_DIM, "block");
-    table_cell(&t, STYLE_PLAIN, "%d threads, %d warps; %s bytes of shared memory", warps * 32,
+    table_cell(t, STYLE_DIM, "block");
+    table_cell(t, STYLE_PLAIN, "%d threads, %d warps; %s bytes of shared memory", warps * 32,
                warps, field(block, 2));
-    table_cell(&t, STYLE_DIM, "registers");
+    table_cell(t, STYLE_DIM, "registers");
     if (o.estimated)
-        table_cell(&t, STYLE_PLAIN, "about %s a thread (an estimate: ptxas was not found)",
+        table_cell(t, STYLE_PLAIN, "about %s a thread (an estimate: ptxas was not found)",
                    field(block, 3));
     else
-        table_cell(&t, STYLE_PLAIN, "%d a thread, %d bytes spilled (estimated before code: %s)",
+        table_cell(t, STYLE_PLAIN, "%d a thread, %d bytes spilled (estimated before code: %s)",
                    x->code.registers, x->code.spill_bytes, field(block, 3));
-    table_cell(&t, STYLE_DIM, "occupancy");
-    table_cell(&t, STYLE_PLAIN, "%d %s a multiprocessor, %d of %d warps; limited by %s", o.blocks,
+    table_cell(t, STYLE_DIM, "occupancy");
+    table_cell(t, STYLE_PLAIN, "%d %s a multiprocessor, %d of %d warps; limited by %s", o.blocks,
                o.blocks == 1 ? "block" : "blocks", o.blocks * warps, room, o.limit);
+}
+
+static void print_head(const explanation *x)
+{
+    const row *what = next_row(x, NULL, "for");
+    const char *gpu = field(what, 2);
+    table t;
+
+    printf("%s%s%s for %s%s%s\n", term_on(&x->c->term, stdout, STYLE_BOLD), x->kernel,
+           term_off(&x->c->term, stdout), field(what, 1), *gpu ? ", " : "", gpu);
+    table_begin(&t, "ll");
+    table_cell(&t, STYLE_DIM, "configuration");
+    table_cell(&t, STYLE_PLAIN, "%s", *field(what, 3) ? field(what, 3) : "none");
+    if (next_row(x, NULL, "block"))
+        put_block(x, &t);
     table_print(&t, &x->c->term, stdout, 2);
 }
 
@@ -230,10 +243,7 @@ static void print_loops(const explanation *x)
 
 static void print_text(const explanation *x)
 {
-    printf("%s%s%s for %s\n", term_on(&x->c->term, stdout, STYLE_BOLD), x->kernel,
-           term_off(&x->c->term, stdout), x->target);
-    if (next_row(x, NULL, "block"))
-        print_block(x);
+    print_head(x);
     print_rows(x, "buffer", "shared memory: offset, bytes, type", "rrl");
     print_rows(x, "layout", "layouts", "l");
     print_rows(x, "tile", "tiles that have a name", "ll");
@@ -290,11 +300,14 @@ static void print_json(const explanation *x)
     static const char *const tile[] = {"name", "type", NULL}, *const layout[] = {"layout", NULL};
     static const char *const loop[] = {"#id", "#line", "#outer", "#checked_accesses", NULL};
     static const char *const place[] = {"#index", "#loop", "file", "#line", "ops", "text", NULL};
+    const row *what = next_row(x, NULL, "for");
     json j = {.out = stdout};
 
     json_object(&j, NULL);
     json_text(&j, "kernel", x->kernel);
-    json_text(&j, "target", x->target);
+    json_text(&j, "target", field(what, 1));
+    json_text(&j, "gpu", field(what, 2));
+    json_text(&j, "configuration", field(what, 3));
     if (next_row(x, NULL, "block"))
         json_block(&j, x);
     json_rows(&j, x, "buffer", "buffers", buffer);
@@ -339,7 +352,6 @@ static int explain_opened(cli *c, tw_kernel *kernel)
     size_t size;
     int code = CLI_OK;
 
-    x.target = opt.target ? opt.target : "cpu";
     if (tw_kernel_compile(kernel, &opt, &x.text, &size))
         return cli_fail_last(c);
     read_rows(&x);

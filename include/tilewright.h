@@ -541,7 +541,7 @@ TW_API TW_CHECKED tw_status tw_store_prune(tw_context *cx, const tw_prune_option
 
 typedef struct tw_compile_options {
     size_t size;
-    const char *target; /* "cpu", "cpu-avx512", ...: a code path */
+    const char *target; /* "cpu", "cpu-avx512", ...: a code path; NULL: the profile's, or "cpu" */
     const char *emit;   /* "ast", "tir", "ll", "obj", "asm"; GPUs: "sched", "ptx"; "explain" */
     const char *set;    /* "T=f32,D=128,BLOCK_M=128,generic=true": brackets, tune and schedule */
     const char *dump;   /* pass name: IR after that pass goes to the log (debug level); "changed".

@@ -283,6 +283,22 @@ static tw_status emit_ast(emit_job *j)
     return error_thrown(st);
 }
 
+/* The first row of "explain": which code path, GPU and configuration the others are about. */
+static tw_status say_what_for(void *arg)
+{
+    emit_job *j = arg;
+    char chosen[RUNTIME_CONFIG_TEXT];
+    strbuf text;
+
+    TRY(config_text(&j->cfg, chosen));
+    sb_init(&text, &j->l.a);
+    sb_fmt(&text, "for\t%s\t%s\t%s\n", j->t->name, j->has_gpu ? j->gpu.name : "", chosen);
+    sb_mem(&text, j->data, j->size);
+    j->data = text.s;
+    j->size = text.n;
+    return TW_OK;
+}
+
 static tw_status take_profile(emit_job *j)
 {
     if (!j->opt.profile)
@@ -314,6 +330,8 @@ static tw_status emit(emit_job *j)
     j->l.passes = &j->passes;
     TRY(lowering_run(&j->l, &j->p, &j->cfg));
     tw_status st = guard_run(stage_guarded, j);
+    if (st == TW_OK && strcmp(j->opt.emit, "explain") == 0)
+        st = guard_run(say_what_for, j);
     return st == TW_OK ? check_dumped(j) : diags_failed(&j->l.diags, st);
 }
 
@@ -345,6 +363,25 @@ static tw_status read_options(const tw_compile_options *given, tw_compile_option
     return TW_OK;
 }
 
+/* The one that is named; else the newest that a profile's GPU runs; else the CPU's. */
+static tw_status find_target(emit_job *j)
+{
+    const char *name = j->opt.target ? j->opt.target : "cpu";
+    char path[16];
+
+    if (!j->opt.target && j->opt.profile) {
+        TRY(profile_find(j->opt.profile, &j->gpu));
+        for (int capability = j->gpu.limits.capability; capability > 0 && !j->t; capability--) {
+            snprintf(path, sizeof path, "sm_%d", capability);
+            j->t = target_find(path);
+        }
+        name = path;
+    } else {
+        j->t = target_find(name);
+    }
+    return j->t ? TW_OK : error_set(TW_E_ARG, "no target '%.40s'", name);
+}
+
 tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options, char **data,
                             size_t *size)
 {
@@ -356,10 +393,7 @@ tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options, cha
     memset(&j, 0, sizeof j);
     j.k = k;
     TRY(read_options(options, &j.opt));
-    const char *name = j.opt.target ? j.opt.target : "cpu";
-    j.t = target_find(name);
-    if (!j.t)
-        return error_set(TW_E_ARG, "no target '%.40s'", name);
+    TRY(find_target(&j));
     lowering_begin(&j.l, k, j.t);
     tw_status st = emit(&j);
     if (st == TW_OK)

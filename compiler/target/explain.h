@@ -3,6 +3,7 @@
 /* What a kernel became, line by line: the stage "explain", which every target has. Rows of text, a
  * word and then fields, with a tab before each:
  *
+ *   for    TARGET GPU CONFIG             what it was compiled for; GPU: of a profile, or empty
  *   loop   ID LINE OUTER CHECKED         a loop, the one around it (0: none), and how many accesses
  *                                        in it, not in loops inside, are compared with a tensor's
  *                                        bounds; 0: they were proven inside

@@ -289,11 +289,12 @@ class Kernel(_Handle):
         finally:
             lib.tw_tune_report_destroy(report)
 
-    def compile(self, target, emit, set=None):
-        """One stage of the compiler ("tir", "ll", "asm", "ptx", ...) as bytes, without tensors.
-        set: "T=f32,D=128,BLOCK_M=64"."""
-        options = _abi.CompileOptions(target=_bytes_of(target, "target"),
-                                      emit=_bytes_of(emit, "emit"), set=_optional(set, "set"))
+    def compile(self, target, emit, set=None, profile=None):
+        """One stage of the compiler ("tir", "ll", "asm", "ptx", "explain", ...) as bytes, without
+        tensors. set: "T=f32,D=128,BLOCK_M=64". profile: the GPU that the code is for, "rtx4080", or a
+        file; the target may then be None."""
+        options = _abi.CompileOptions(target=_optional(target, "target"), emit=_bytes_of(emit, "emit"),
+                                      set=_optional(set, "set"), profile=_optional(profile, "profile"))
         data, size = C.c_void_p(), C.c_size_t()
         check(lib.tw_kernel_compile(self._open(), C.byref(options), C.byref(data), C.byref(size)))
         try:

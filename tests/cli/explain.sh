@@ -27,6 +27,16 @@ printf 'name = x\ncapability = 89\nmultiprocessors = 4\nshared_per_block = 59000
 expect 0 "1 block a multiprocessor, 4 of 48 warps; limited by shared memory" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=$set \
     --profile="$work/small.profile"
 
+# A profile says which code path; the configuration is told.
+expect 0 "attention_fwd for sm_89, NVIDIA GeForce RTX 4080" "$tw" explain kernels/attention_fwd.tw --profile=rtx4080 --set=$set
+grep -qF "configuration  BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2" "$work/out" || complain "no configuration"
+printf 'name = next\ncapability = 123\nmultiprocessors = 4\n' >"$work/next.profile"
+expect 0 "matmul for sm_120, next" "$tw" explain kernels/matmul.tw --profile="$work/next.profile" --set=T=f16
+expect 0 ".target sm_86" "$tw" compile kernels/matmul.tw --profile=rtx3090 --set=T=f16 --emit=ptx
+expect 4 "takes no profile" "$tw" explain kernels/matmul.tw --target=cpu --profile=h100 --set=T=f16
+expect 0 "" "$tw" explain kernels/matmul.tw --set=T=f16 --profile=h100 --json
+json "$work/out" 'd["target"] == "sm_90" and "H100" in d["gpu"] and d["configuration"].startswith("BLOCK_M=")'
+
 # Other targets: lines and loops.
 line=$(grep -n 'for k0' kernels/matmul.tw | cut -d: -f1)
 expect 0 "loop 1, line $line: 2 accesses are checked" "$tw" explain kernels/matmul.tw --set=T=f32

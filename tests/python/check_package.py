@@ -170,6 +170,17 @@ class Launches(unittest.TestCase):
         text = self.cx.load(ATTENTION).compile("cpu", "tir", "T=f32,D=64,DV=64,CAUSAL=true")
         self.assertIn(b"kernel @attention_fwd", text)
 
+    def test_compile_for_a_gpu_that_is_not_there(self):
+        kernel = self.cx.load(ATTENTION)
+        given = "T=bf16,D=64,DV=64"
+        self.assertIn(b".target sm_89", kernel.compile(None, "ptx", given, profile="rtx4080"))
+        told = kernel.compile("sm_80", "explain", given, profile="a100").decode()
+        self.assertIn("for\tsm_80\tNVIDIA A100", told)
+        with self.assertRaisesRegex(tw.Error, "those that are built in: a100, h100"):
+            kernel.compile(None, "ptx", given, profile="rtx1")
+        with self.assertRaisesRegex(tw.Error, "takes no profile"):
+            kernel.compile("cpu", "ll", given, profile="a100")
+
 
 class Tuning(unittest.TestCase):
     def test_tuned_once_and_remembered(self):
