@@ -10,8 +10,8 @@
  * another number, and stays as it is. What is summed so is whole in each block, so that nothing is
  * left to pass_defer_sums.
  *
- * worth, on one H200 in a prototype written by hand: 1.03 x at D = 128 with the maxima rescaled in
- * each block, 1.01 x with lazy_rescale.
+ * worth, for attention on one H200: 1.02 to 1.12 x with blocks of 128 columns at D = 64, where
+ * additions that are put off cost most registers; elsewhere 0.98 to 1.04 x.
  */
 #include "compiler/ir/irbuild.h"
 #include "compiler/ir/iredit.h"

@@ -25,7 +25,6 @@ static const struct factor {
     [COVER_STAGES] = {3, {1, 2, 3}},
     [COVER_WARPS] = {2, {8, 4}},
     [COVER_OPERANDS] = {3, {0, 1, 2}},
-    [COVER_BLOCKS] = {2, {1, 2}},
     [COVER_GPU] = {COVER_GPUS, {80, 89, 120}},
 };
 static const struct mask {
@@ -65,14 +64,10 @@ static int number_of(enum gpu_factor f, const gpu_cover_row *row)
 
 static void config_values(const gpu_cover_row *row, char out[COVER_TEXT])
 {
-    int n = snprintf(
+    snprintf(
         out, COVER_TEXT, "BLOCK_M=%d,BLOCK_N=%d,num_warps=%d,num_stages=%d,operand_registers=%d",
         number_of(COVER_BLOCK_M, row), number_of(COVER_BLOCK_N, row), number_of(COVER_WARPS, row),
         number_of(COVER_STAGES, row), number_of(COVER_OPERANDS, row));
-
-    if (row->at[COVER_BLOCKS])
-        snprintf(out + n, COVER_TEXT - (size_t)n, ",stage_blocks=%d",
-                 number_of(COVER_BLOCKS, row));
 }
 
 void gpu_cover_values(const gpu_cover_row *row, char out[COVER_TEXT])
@@ -81,7 +76,7 @@ void gpu_cover_values(const gpu_cover_row *row, char out[COVER_TEXT])
     int d = number_of(COVER_HEAD_DIM, row);
 
     config_values(row, pins);
-    snprintf(out, COVER_TEXT, "T=%s,D=%d,DV=%d,CAUSAL=%s,%.140s",
+    snprintf(out, COVER_TEXT, "T=%s,D=%d,DV=%d,CAUSAL=%s,%.120s",
              dtype_name((enum dtype)gpu_cover_value(COVER_DTYPE, row)), d, d,
              masks[row->at[COVER_MASK]].causal, pins);
 }
@@ -118,14 +113,12 @@ static void wanted_text(enum gpu_factor f, const char *kernel, const char *path,
 {
     static const char *const name[COVER_FACTORS] = {
         "D", "CAUSAL", "T", "BLOCK_M", "BLOCK_N", "num_stages", "num_warps", "operand_registers",
-        "stage_blocks", ""};
+        ""};
     char text[COVER_TEXT];
 
     find_value(values, name[f], text);
     if (f == COVER_MASK)
         snprintf(out, COVER_TEXT, "%.100s %.90s", kernel, text);
-    else if (f == COVER_BLOCKS && !text[0]) /* the default is not written */
-        snprintf(out, COVER_TEXT, "1");
     else
         snprintf(out, COVER_TEXT, "%s", f == COVER_GPU ? path : text);
 }

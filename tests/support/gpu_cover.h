@@ -1,9 +1,9 @@
 #ifndef TW_TESTS_GPU_COVER_H
 #define TW_TESTS_GPU_COVER_H
 /* Attention on GPUs that are not there, over head dim, mask, dtype, BLOCK_M, BLOCK_N, stages,
- * warps, where the left operand is kept, blocks of a stage, and GPU. `gpu_cover_set` is a seeded
- * set in which each pair of values of two factors comes together at least once, unless no
- * configuration of the space that fits the GPU has both. */
+ * warps, where the left operand is kept, and GPU. `gpu_cover_set` is a seeded set in which each
+ * pair of values of two factors comes together at least once, unless no configuration of the space
+ * that fits the GPU has both. */
 #include "runtime/runtime.h"
 
 enum gpu_factor {
@@ -15,7 +15,6 @@ enum gpu_factor {
     COVER_STAGES,
     COVER_WARPS,
     COVER_OPERANDS,
-    COVER_BLOCKS,
     COVER_GPU,
     COVER_FACTORS
 };

@@ -167,7 +167,6 @@ START_TEST(factors_are_the_space)
     same_parameter(c.gpu[0].target, "num_stages", COVER_STAGES);
     same_parameter(c.gpu[0].target, "num_warps", COVER_WARPS);
     same_parameter(c.gpu[0].target, "operand_registers", COVER_OPERANDS);
-    same_parameter(c.gpu[0].target, "stage_blocks", COVER_BLOCKS);
     gpu_cover_close(&c);
 }
 END_TEST
@@ -188,15 +187,14 @@ static void take(run_tensor *t, uint64_t seed)
         run_poison(t);
 }
 
-/* One block of rows and one more row; columns for a round of the buffers, one block more, and a
+/* One block of rows and one more row; columns for a round of the buffers, two blocks more, and a
  * ragged end. The window is a block and a half. */
 static void make_case(const gpu_cover_row *r, run_case *c)
 {
     enum dtype t = (enum dtype)gpu_cover_value(COVER_DTYPE, r);
     int64_t d = gpu_cover_value(COVER_HEAD_DIM, r), block_n = gpu_cover_value(COVER_BLOCK_N, r);
     int64_t m = gpu_cover_value(COVER_BLOCK_M, r) + 1;
-    int64_t slots = gpu_cover_value(COVER_STAGES, r) * gpu_cover_value(COVER_BLOCKS, r);
-    int64_t n = (slots + 1) * block_n + 5;
+    int64_t n = (gpu_cover_value(COVER_STAGES, r) + 2) * block_n + 5;
     run_case made = {.n = 5,
                      .t = {{"q", t, 4, {1, 1, m, d}, NULL},
                            {"k", t, 4, {1, 1, n, d}, NULL},
@@ -218,7 +216,6 @@ static schedule_params params_of(const gpu_cover_row *r)
     p.num_warps = (int)gpu_cover_value(COVER_WARPS, r);
     p.num_stages = (int)gpu_cover_value(COVER_STAGES, r);
     p.operand_registers = (int)gpu_cover_value(COVER_OPERANDS, r);
-    p.stage_blocks = (int)gpu_cover_value(COVER_BLOCKS, r);
     return p;
 }
 
