@@ -145,7 +145,7 @@ class Context(_Handle):
 
     def load_text(self, text, kernel=None, name="text.tw"):
         """A kernel from a string; name is used in messages."""
-        data = text.encode()
+        data = _bytes_of(text, "a kernel's text")
         return Kernel(self._open(), lib.tw_kernel_load_text, _bytes_of(name, "name"), data,
                       len(data), kernel)
 
@@ -215,6 +215,7 @@ class Kernel(_Handle):
         tensors = [p for p in self.parameters if p.kind == "tensor"]
         self._outputs = [p.name for p in tensors if p.direction == "out"]
         self._written = {p.name for p in tensors if p.direction != "in"}
+        self._inputs = {p.name for p in tensors if p.direction != "out"}
 
     def _parameter(self, i):
         row = _abi.ParamInfo()
@@ -223,11 +224,22 @@ class Kernel(_Handle):
                          text_of(row.type), [text_of(d) for d in row.dims[:row.rank]],
                          row.has_default, text_of(row.value))
 
+    def set_checked(self):
+        """Asserts before each access and integer division what it needs (an index inside of its
+        tensor, no 0): a launch that does not keep to it raises with line, values and program. Slower;
+        before the first launch. Returns the kernel."""
+        check(lib.tw_kernel_set_checked(self._open()))
+        return self
+
     def __repr__(self):
         return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"
 
-    def __call__(self, **arguments):
+    def __call__(self, *positional, **arguments):
         """Runs the kernel; returns its Outputs."""
+        if positional:
+            names = [p.name for p in self.parameters if p.kind == "tensor" and p.direction != "out"]
+            raise TypeError(f"{self.name} takes its arguments by name: "
+                            f"{', '.join(n + '=...' for n in names)}")
         return self.launch(arguments)
 
     def launch(self, arguments, *, device=None, stream=None, config=None, programs=None):
@@ -344,7 +356,7 @@ class _Call:
         self.args = self._form(arguments)
         if allocate:
             missing = [n for n in kernel._outputs if n not in arguments]
-            if missing and arrays:
+            if missing and arrays and kernel._inputs.issubset(borrowed):  # else the launch complains
                 arguments = dict(arguments, **self._allocate(kernel, missing, arrays[0]))
                 self.args = self._form(arguments)
             self.outputs = Outputs((p.name, arguments[p.name]) for p in kernel.parameters
@@ -379,7 +391,8 @@ class _Call:
                 arg.kind, arg.value.f = _abi.ARG_FLOAT, float(x)
             else:
                 raise TypeError(f"argument '{name}' is a {type(x).__name__}: a tensor, a number, "
-                                "a bool or a text is needed (a dtype is a text, as \"f32\" is)")
+                                "a bool or a text is needed (a dtype is a text, as \"f32\" is, "
+                                "and so is a function, as \"s * 2.0\" is)")
         return args
 
     @staticmethod

@@ -324,6 +324,48 @@ grid (1)
         np.testing.assert_array_equal(kernel(x=x).y, x + x)  # keeps the context
 
 
+class Newcomers(unittest.TestCase):
+    """What one does wrong on the first day."""
+
+    def setUp(self):
+        self.cx = tw.Context()
+        self.attention = self.cx.load(ATTENTION)
+        self.q = random(1, 2, 8, 16)
+
+    def test_by_position(self):
+        with self.assertRaisesRegex(TypeError, r"by name: q=\.\.\., k=\.\.\., v=\.\.\."):
+            self.attention(self.q, self.q, self.q)
+
+    def test_an_input_is_missing(self):
+        with self.assertRaisesRegex(tw.Error, "tensor 'k' of kernel 'attention_fwd' is not given"):
+            self.attention(q=self.q)
+
+    def test_a_python_function(self):
+        with self.assertRaisesRegex(TypeError, "so is a function"):
+            self.attention(q=self.q, k=self.q, v=self.q, score=lambda s, b, h, row, col: s)
+
+    def test_text_as_bytes(self):
+        with self.assertRaisesRegex(TypeError, "a kernel's text is a text, not a bytes"):
+            self.cx.load_text(SCALE.encode())
+
+    def test_outputs_alone(self):
+        fill = self.cx.load_text("kernel fill(out y: f32[N]) grid (1) { store(y[0], 2.0); }")
+        self.assertEqual(fill(y=np.zeros(1, "f4")).y[0], 2.0)
+        with self.assertRaisesRegex(tw.Error, "'y'"):
+            fill()
+
+    def test_checked(self):
+        behind = self.cx.load_text("kernel behind(x: f32[N], out y: f32[N]) grid (N) {\n"
+                                   "    store(y[program_id(0)], load(x[program_id(0) + 1]));\n}")
+        self.assertIs(behind.set_checked(), behind)
+        with self.assertRaisesRegex(tw.Error, r"index 4 of dimension 0 of 'x' is outside of its "
+                                    r"extent of 4 \(text.tw:2\), in program 3, 0, 0") as caught:
+            behind(x=random(4))
+        self.assertEqual(caught.exception.status, "E_ASSERT")
+        with self.assertRaisesRegex(tw.Error, "was used before"):
+            behind.set_checked()
+
+
 class Logs(unittest.TestCase):
     def test_what_a_kernel_prints(self):
         lines = []
