@@ -54,6 +54,8 @@ typedef struct num_subject {
     const char *type; /* of the cases, where they name none; NULL: f32 */
     const char *schedule; /* added to every configuration: "num_warps=8"; may be NULL */
     bool rounded_sums; /* sums of rows count P as it is rounded */
+    int turn; /* tables of attention: 0: each case at both ends of its memory; 1 or 2: one after the
+                 other at one and the other, the first at its end (1) or its start (2) */
     int cases, failures;
     double closest; /* see num_compare */
 } num_subject;
