@@ -129,6 +129,42 @@ START_TEST(asserts_with_values)
 }
 END_TEST
 
+static int count_of(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what))) {
+        n++;
+        text += strlen(what);
+    }
+    return n;
+}
+
+/* What rows and strides give is a number of 64 bits from the start: each is widened, then
+ * multiplied, and no product of 32 bits is widened behind it. */
+START_TEST(offsets_have_64_bits)
+{
+    static const char *const text =
+        "level 2 warps=1\n"
+        "#b = blocked(regs=[1, 4], lanes=[4, 8], warps=[1, 1], order=[1, 0])\n"
+        "kernel @far<M, N>(in %x : view<f32, 2>[M, N], out %y : view<f32, 2>[M, N], %row : i32,\n"
+        "                  dim %m : i32 = M, dim %n : i32 = N) {\n"
+        "    %zero = const.i 0 : i32\n"
+        "    %a = load %x, %row, %zero extent=[4, 32] inside=3 : f32[4, 32] #b\n"
+        "    store %y, %row, %zero, %a extent=[4, 32] inside=3\n"
+        "    return\n"
+        "}\n";
+    bench s;
+
+    ck_assert_int_eq(run(&s, "sm_80", text), TW_OK);
+    const char *ptx = (const char *)s.art->object->bytes;
+    ck_assert_msg(count_of(ptx, "mul.lo.s64") + count_of(ptx, "mad.lo.s64") >= 4, "%s", ptx);
+    ck_assert_msg(count_of(ptx, "mul.lo.s32") + count_of(ptx, "mad.lo.s32") == 0, "%s", ptx);
+    ck_assert_msg(count_of(ptx, "mul.wide") == 0, "%s", ptx);
+    arena_release(&s.a);
+}
+END_TEST
+
 START_TEST(what_it_cannot_do_is_said)
 {
     static const char *const engines = "level 2 warps=1\n"
@@ -160,6 +196,7 @@ Suite *test_suite(void)
     tcase_add_test(t, every_capability_gives_its_ptx);
     tcase_add_test(t, the_recipe_names_what_the_entry_takes);
     tcase_add_test(t, asserts_with_values);
+    tcase_add_test(t, offsets_have_64_bits);
     tcase_add_test(t, what_it_cannot_do_is_said);
     suite_add_tcase(suite, t);
     return suite;
