@@ -213,20 +213,25 @@ static void get_workspace(reader *r, recipe_workspace *w)
 /* How many values `index` of a slot may have. */
 static uint32_t slot_index_limit(const artifact *art, uint8_t kind)
 {
-    switch (kind) {
+    switch ((enum slot_kind)kind) {
     case SLOT_STRIDE:
         return VIEW_MAX_RANK;
     case SLOT_DIM:
         return UINT8_MAX + 1;
     case SLOT_GRID:
+    case SLOT_FIRST:
         return 3;
     case SLOT_WORKSPACE:
         return art->nworkspaces;
     case SLOT_COUNTER:
         return art->ncounters;
-    default:
-        return 1;
+    case SLOT_POINTER:
+    case SLOT_SCALAR:
+    case SLOT_ASSERT:
+    case SLOT_CALLS:
+        break;
     }
+    return 1;
 }
 
 static void get_step(reader *r, const artifact *art, recipe_step *s)

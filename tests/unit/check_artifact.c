@@ -7,7 +7,7 @@
 static recipe_slot slots[] = {
     {SLOT_POINTER, 0, 3},   {SLOT_STRIDE, 7, 3}, {SLOT_DIM, 200, 0},    {SLOT_SCALAR, 0, 65535},
     {SLOT_GRID, 2, 0},      {SLOT_WORKSPACE, 1, 0}, {SLOT_COUNTER, 0, 0},
-    {SLOT_ASSERT, 0, 0},    {SLOT_FIRST, 0, 0},
+    {SLOT_ASSERT, 0, 0},    {SLOT_FIRST, 2, 0},
 };
 static recipe_step steps[] = {
     {.object = 1, .symbol = "pack", .grid_map = {0, 1, 2}, .scratch_bytes = 1 << 20},
