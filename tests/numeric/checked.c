@@ -82,7 +82,7 @@ static tw_status launch(num_device *d, const char *statement, bool checked, int3
     if (checked)
         num_must(tw_kernel_set_checked(k), "checked");
     opt.program_first = opt.program_count = 1;
-    tw_status got = num_try_plain(
+    tw_status got = num_try(
         d, k,
         (tw_arg[]){TW_TENSOR("x", &tx), TW_TENSOR("t", &tt), TW_TENSOR("y", &ty), TW_INT("n", 0)},
         4, &opt);
@@ -159,7 +159,7 @@ START_TEST(too_late)
     ck_assert(num_open(&d, device[_i].spec, NULL));
     DLTensor ty = num_vector(num_dtype_named("i32"), y, &n);
     num_must(tw_kernel_load_text(d.cx, "c.tw", text, strlen(text), NULL, &k), text);
-    num_must(num_try_plain(&d, k, (tw_arg[]){TW_TENSOR("y", &ty)}, 1, NULL), text);
+    num_must(num_try(&d, k, (tw_arg[]){TW_TENSOR("y", &ty)}, 1, NULL), text);
     ck_assert_int_eq(tw_kernel_set_checked(k), TW_E_ARG);
     ck_assert_int_eq(tw_kernel_set_checked(NULL), TW_E_ARG);
     tw_kernel_destroy(k);

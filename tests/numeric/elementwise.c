@@ -134,7 +134,7 @@ static void run(num_device *d, const char *type, const char *result, const char 
              "}\n",
              type, type, result, text);
     num_must(tw_kernel_load_text(d->cx, text, source, strlen(source), NULL, &k), text);
-    num_must(num_try_plain(d, k, args, 3, NULL), text);
+    num_must(num_try(d, k, args, 3, NULL), text);
     tw_kernel_destroy(k);
 }
 

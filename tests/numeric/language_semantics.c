@@ -197,7 +197,7 @@ static int run_row(num_device *d, const meaning *m)
              "{\n%s\n}\n",
              m->body);
     num_must(tw_kernel_load_text(d->cx, m->what, source, strlen(source), NULL, &k), m->what);
-    num_must(num_try_plain(d, k, args, 6, NULL), m->what);
+    num_must(num_try(d, k, args, 6, NULL), m->what);
     tw_kernel_destroy(k);
     for (int i = 0; i < RESULTS; i++) {
         if (r[i] == m->want[i])

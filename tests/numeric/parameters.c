@@ -71,7 +71,7 @@ static int check_variant(num_device *d, tw_kernel *k, const variant *v)
         args[n++] = TW_TEXT("visible", v->visible);
     if (v->sign)
         args[n++] = TW_TEXT("SIGN", v->sign);
-    num_must(num_try_plain(d, k, args, n, NULL), v->visible ? v->visible : "default");
+    num_must(num_try(d, k, args, n, NULL), v->visible ? v->visible : "default");
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++) {
             float want = v->v(i, j) ? v->s(x[i][j], i, j) : -100.0f;

@@ -169,7 +169,7 @@ static int run_program(num_device *d, const program *p)
     snprintf(text, sizeof text, "kernel p(x: f32[M], out y: i32[N], n: i32) grid (1) {\n%s}\n",
              p->body);
     num_must(tw_kernel_load_text(d->cx, p->name, text, strlen(text), NULL, &k), p->name);
-    num_must(num_try_plain(d, k, args, 3, NULL), p->name);
+    num_must(num_try(d, k, args, 3, NULL), p->name);
     tw_kernel_destroy(k);
     for (int i = 0; i < p->count; i++) {
         if (y[2 + i] != p->want[i])
@@ -212,7 +212,7 @@ START_TEST(truth_values_in_memory)
     if (!num_open(&d, device[_i].spec, device[_i].target))
         return;
     num_must(tw_kernel_load_text(d.cx, "t.tw", text, strlen(text), NULL, &k), "load");
-    num_must(num_try_plain(&d, k, args, 2, NULL), "launch");
+    num_must(num_try(&d, k, args, 2, NULL), "launch");
     static const uint8_t want[5] = {0, 1, 1, 1, 0};
     ck_assert_mem_eq(y, want, sizeof want);
     tw_kernel_destroy(k);
@@ -241,7 +241,7 @@ START_TEST(programs_of_a_grid)
         return;
     memset(y, 0, sizeof y);
     num_must(tw_kernel_load_text(d.cx, "g.tw", text, strlen(text), NULL, &k), "load");
-    num_must(num_try_plain(&d, k, args, 1, NULL), "launch");
+    num_must(num_try(&d, k, args, 1, NULL), "launch");
     for (int c = 0; c < Z; c++)
         for (int b = 0; b < Y; b++)
             for (int a = 0; a < X; a++)
@@ -272,7 +272,7 @@ START_TEST(a_grid_of_more_than_32_bits)
     options.program_first = ((int64_t)1 << 32) - 2;
     options.program_count = 2;
     num_must(tw_kernel_load_text(d.cx, "g.tw", text, strlen(text), NULL, &k), "load");
-    num_must(num_try_plain(&d, k, args, 1, &options), "launch");
+    num_must(num_try(&d, k, args, 1, &options), "launch");
     ck_assert_int_eq(flag, 1);
     tw_kernel_destroy(k);
     num_close(&d);
@@ -297,7 +297,7 @@ START_TEST(an_assert_that_fails)
     num_must(tw_kernel_load_text(d.cx, "a.tw", text, strlen(text), NULL, &k), "load");
     for (int n = 2; n < 14; n += 3) {
         tw_arg args[] = {TW_TENSOR("y", &ty), TW_INT("n", n)};
-        tw_status st = num_try_plain(&d, k, args, 2, NULL);
+        tw_status st = num_try(&d, k, args, 2, NULL);
         const char *said = tw_last_error()->text;
 
         ck_assert_int_eq(st, n == 5 || n == 8 ? TW_OK : TW_E_ASSERT);

@@ -306,7 +306,7 @@ START_TEST(a_bias_beyond_32_bits)
     options.config = "BLOCK_M=16,BLOCK_N=128";
     options.program_first = (int64_t)HEADS * ((ROWS + 15) / 16) - 1;
     options.program_count = 1;
-    num_must(num_try_plain(&d, kernel, args, 6, &options), "launch");
+    num_must(num_try(&d, kernel, args, 6, &options), "launch");
     const float *got = (const float *)at[4] + HEADS * ROWS - 2;
     ck_assert_float_eq_tol(got[0], (float)log(KEYS), 1e-4f);
     ck_assert_float_eq_tol(got[1], (float)log(exp(16.0) + KEYS - 1), 1e-4f);

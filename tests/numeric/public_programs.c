@@ -20,7 +20,7 @@ static tw_status try_text(num_device *d, const char *text, const char *config, c
 
     options.config = config;
     num_must(tw_kernel_load_text(d->cx, "case.tw", text, strlen(text), NULL, &k), "load");
-    tw_status st = num_try_plain(d, k, args, n, &options);
+    tw_status st = num_try(d, k, args, n, &options);
     tw_kernel_destroy(k);
     return st;
 }

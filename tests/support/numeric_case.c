@@ -213,6 +213,18 @@ static void poison_all(num_tensor *t)
         memcpy(p, &poison, sizeof poison);
 }
 
+/* All that live: a launch on a device with memory of its own asks whether a tensor is one. */
+static num_tensor *living;
+
+static num_tensor *tensor_of(const DLTensor *dl)
+{
+    num_tensor *t = living;
+
+    while (t && &t->dl != dl)
+        t = t->next;
+    return t;
+}
+
 void num_alloc_as(num_tensor *t, const char *name, const num_dtype *type, int rank,
                   const int64_t *extent, enum num_layout layout, enum num_place place)
 {
@@ -234,6 +246,8 @@ void num_alloc_as(num_tensor *t, const char *name, const num_dtype *type, int ra
     t->base = (float *)(void *)at;
     poison_all(t);
     describe(t);
+    t->next = living;
+    living = t;
 }
 
 void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
@@ -244,6 +258,12 @@ void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
 
 void num_free(num_tensor *t)
 {
+    num_tensor **at = &living;
+
+    while (*at && *at != t)
+        at = &(*at)->next;
+    if (*at)
+        *at = t->next;
     munmap(t->map, t->map_bytes);
 }
 
@@ -346,59 +366,6 @@ static void mirror_close(num_device *d, mirror *m, bool ran)
     tw_memory_free(d->dev, m->at);
 }
 
-typedef mirror mirror_of(const tw_kernel *k, const tw_arg *arg);
-
-static tw_status launch_there(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                              const tw_launch_options *options, mirror_of *of)
-{
-    tw_device_info info = TW_DEVICE_INFO_INIT;
-    tw_arg there[MAX_ARGS];
-    mirror m[MAX_ARGS];
-    size_t mirrors = 0;
-
-    ck_assert_uint_le(n, MAX_ARGS);
-    memcpy(there, args, n * sizeof *args);
-    num_must(tw_device_query(d->dev, &info), "device");
-    for (size_t i = 0; i < n; i++) {
-        if (args[i].kind != TW_ARG_TENSOR || info.memory.device_type == kDLCPU)
-            continue;
-        m[mirrors] = of(k, &args[i]);
-        mirror_open(d, &m[mirrors], info.memory);
-        there[i].value.tensor = &m[mirrors++].dl;
-    }
-    tw_status st = tw_launch_with(k, d->dev, NULL, there, n, options);
-    if (st == TW_OK)
-        st = tw_stream_sync(d->dev, NULL);
-    for (size_t i = 0; i < mirrors; i++)
-        mirror_close(d, &m[i], st == TW_OK);
-    return st;
-}
-
-/* All that lies between the guard pages. */
-static mirror mirror_of_guarded(const tw_kernel *k, const tw_arg *arg)
-{
-    const DLTensor *dl = arg->value.tensor;
-    num_tensor *t = (num_tensor *)(void *)((char *)(uintptr_t)dl - offsetof(num_tensor, dl));
-
-    (void)k;
-    return (mirror){.host = t->map + t->page,
-                    .size = t->map_bytes - 2 * t->page,
-                    .comes_back = !t->is_protected,
-                    .dl = *dl};
-}
-
-tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                  const tw_launch_options *options)
-{
-    return launch_there(d, k, args, n, options, mirror_of_guarded);
-}
-
-void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                const tw_launch_options *options)
-{
-    num_must(num_try(d, k, args, n, options), "launch");
-}
-
 static bool is_written(const tw_kernel *k, const char *name)
 {
     for (size_t i = 0; i < tw_kernel_param_count(k); i++) {
@@ -428,10 +395,49 @@ static mirror mirror_of_elements(const tw_kernel *k, const tw_arg *arg)
                            dl->shape, dl->strides, 0}};
 }
 
-tw_status num_try_plain(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                        const tw_launch_options *options)
+/* All that lies between the guard pages; of a tensor without them, its elements. */
+static mirror mirror_of(const tw_kernel *k, const tw_arg *arg)
 {
-    return launch_there(d, k, args, n, options, mirror_of_elements);
+    const num_tensor *t = tensor_of(arg->value.tensor);
+
+    if (!t)
+        return mirror_of_elements(k, arg);
+    return (mirror){.host = t->map + t->page,
+                    .size = t->map_bytes - 2 * t->page,
+                    .comes_back = !t->is_protected,
+                    .dl = t->dl};
+}
+
+tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                  const tw_launch_options *options)
+{
+    tw_device_info info = TW_DEVICE_INFO_INIT;
+    tw_arg there[MAX_ARGS];
+    mirror m[MAX_ARGS];
+    size_t mirrors = 0;
+
+    ck_assert_uint_le(n, MAX_ARGS);
+    memcpy(there, args, n * sizeof *args);
+    num_must(tw_device_query(d->dev, &info), "device");
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].kind != TW_ARG_TENSOR || info.memory.device_type == kDLCPU)
+            continue;
+        m[mirrors] = mirror_of(k, &args[i]);
+        mirror_open(d, &m[mirrors], info.memory);
+        there[i].value.tensor = &m[mirrors++].dl;
+    }
+    tw_status st = tw_launch_with(k, d->dev, NULL, there, n, options);
+    if (st == TW_OK)
+        st = tw_stream_sync(d->dev, NULL);
+    for (size_t i = 0; i < mirrors; i++)
+        mirror_close(d, &m[i], st == TW_OK);
+    return st;
+}
+
+void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
+                const tw_launch_options *options)
+{
+    num_must(num_try(d, k, args, n, options), "launch");
 }
 
 /* ---- comparison ---- */

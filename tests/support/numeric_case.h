@@ -86,6 +86,7 @@ typedef struct num_tensor {
     unsigned char *map;
     size_t map_bytes, page;
     bool is_protected;
+    struct num_tensor *next; /* of those that are not freed yet */
 } num_tensor;
 
 /* Of f32. */
@@ -105,15 +106,12 @@ void num_fill(num_tensor *t, num_random *r, double sigma);
 /* From now on a write to t faults. */
 void num_protect(num_tensor *t);
 bool num_padding_intact(const num_tensor *t);
-/* Launches, and waits. Every tensor among args is the dl of a num_tensor: where the device has
- * memory of its own, it runs on copies there, each with all that lies between its guard pages, and
- * what is not protected is copied back, if it succeeds. */
+/* Launches, and waits. Where the device has memory of its own, it runs on copies there: of a
+ * num_tensor (arg is its dl) with all that lies between its guard pages, and what is not protected
+ * is copied back if it succeeds; of another tensor in memory of the host from its first element to
+ * its last, and what the kernel writes is copied back. */
 tw_status num_try(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
                   const tw_launch_options *options);
-/* The same of other tensors, in memory of the host: what the kernel writes is copied back, from its
- * first element to its last. */
-tw_status num_try_plain(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
-                        const tw_launch_options *options);
 /* num_try; aborts the test with the library's message when it fails. */
 void num_launch(num_device *d, tw_kernel *k, const tw_arg *args, size_t n,
                 const tw_launch_options *options);

@@ -104,11 +104,11 @@ bool num_run_text(num_device *d, const char *source, const tw_arg *args, size_t 
     tw_kernel *k = NULL;
 
     num_must(tw_kernel_load_text(d->cx, "dtypes", source, strlen(source), NULL, &k), source);
-    tw_status st = num_try_plain(d, k, args, n, NULL);
+    tw_status st = num_try(d, k, args, n, NULL);
     if (d->is_gpu && st == TW_E_LIMIT) {
         tw_launch_options many = TW_LAUNCH_OPTIONS_INIT;
         many.config = "num_warps=16";
-        st = num_try_plain(d, k, args, n, &many);
+        st = num_try(d, k, args, n, &many);
     }
     tw_kernel_destroy(k);
     if (d->is_gpu && st == TW_E_LIMIT)
