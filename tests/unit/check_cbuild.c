@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static tw_status compile(const tw_ir_kernel *def, char **text)
 {
@@ -475,9 +474,10 @@ END_TEST
 
 /* ---- any calls ---- */
 
+/* The same calls each time; others, and more, are scripts/fuzz.sh's. */
 START_TEST(any_calls_end_in_a_status)
 {
-    unsigned seed = (unsigned)time(NULL), good = 0;
+    unsigned seed = 1, good = 0;
     uint8_t bytes[600];
 
     srand(seed);
