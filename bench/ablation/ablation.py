@@ -3,6 +3,7 @@
 
     python3 bench/ablation/ablation.py [--device cpu|cuda] [--target PATH] [--dtype f32|bf16|f16]
         [--d 64,128] [--n 4096] [--rounds 7] [--budget 10] [--out results.json] [--svg picture.svg]
+    python3 bench/ablation/ablation.py --show results.json [--svg picture.svg]
 
 Starts from FlashAttention-1's form (attention_steps.tw with every step off) and adds one step after
 the other: the output left un-normalised until the end, exp2 with the scale folded in, loops split so
@@ -30,8 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
-import tilewright as tw  # noqa: E402
-
+PUBLISHED = (1.7, 3.0)
 STEPS = [("FlashAttention-1's form", {}),
          ("normalised once, at the end", {"DELAYED": True}),
          ("exp2, scale folded in", {"BASE2": True}),
@@ -103,6 +103,14 @@ def forms(kernel, device, args, causal, a):
     return made
 
 
+HEADING = f"   D      N caus  {'step':30} {'GFLOP/s':>10} {'/last':>6} {'/first':>6}  configuration"
+
+
+def show(r):
+    print(f"{r['d']:4} {r['n']:6} {'yes' if r['causal'] else 'no':>4}  {r['step']:30} {r['gflops']:10.0f} "
+          f"{r['over_last']:6.2f} {r['over_first']:6.2f}  {r['config']}", flush=True)
+
+
 def measure(kernel, device, place, d, n, causal, a):
     heads = 512 // d if a.device == "cpu" else 2048 // d
     batch = 1 if a.device == "cpu" else 16384 // n
@@ -122,9 +130,7 @@ def measure(kernel, device, place, d, n, causal, a):
                      "gflops": flops / median[i] * 1e-9, "over_last": median[max(i - 1, 0)] / median[i],
                      "over_first": median[0] / median[i],
                      "spread": statistics.median(abs(x - median[i]) for x in samples[i]) / median[i]})
-        r = rows[-1]
-        print(f"{d:4} {n:6} {'yes' if causal else 'no':>4}  {label:30} {r['gflops']:10.0f} "
-              f"{r['over_last']:6.2f} {r['over_first']:6.2f}  {config}", flush=True)
+        show(rows[-1])
     return rows
 
 
@@ -134,12 +140,16 @@ def picture(rows, title):
     for r in rows:
         groups.setdefault((r["d"], r["n"], r["causal"]), []).append(r)
     colours = ["#999999", "#b9cfe0", "#8db4d2", "#5f98c3", "#1b6ca8", "#0d3b5e"]
-    top, height = 1.15 * max(r["over_first"] for r in rows), 220
+    top, height = max(1.15 * max(r["over_first"] for r in rows), 1.05 * PUBLISHED[1]), 220
     width = 60 + len(groups) * (6 * 22 + 30)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + 160}" '
            'font-family="sans-serif" font-size="11">',
            f'<rect width="{width}" height="{height + 160}" fill="white"/>',
            f'<text x="40" y="14">{title}</text>']
+    low, high = (height + 24 - height * y / top for y in PUBLISHED)
+    out.append(f'<rect x="40" y="{high:.1f}" width="{width - 50}" height="{low - high:.1f}" fill="#f3e3c3"/>'
+               f'<text x="44" y="{high + 10:.1f}" font-size="9" fill="#8a6d1f">published for all steps and better '
+               f'partitioning, A100: {PUBLISHED[0]} to {PUBLISHED[1]}</text>')
     for g, (key, forms_) in enumerate(groups.items()):
         x = 44 + g * (6 * 22 + 30)
         for i, r in enumerate(forms_):
@@ -156,6 +166,35 @@ def picture(rows, title):
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
+def recorded(path):
+    with open(path) as f:
+        data = json.load(f)
+    print(HEADING)
+    for row in data["rows"]:
+        show(row)
+    return data
+
+
+def measured(a):
+    import tilewright as tw
+    place = Host(a) if a.device == "cpu" else Gpu(a)
+    print(HEADING)
+    rows = []
+    for d in (int(x) for x in a.d.split(",")):
+        for causal in (False, True):  # each knows nothing of what the last was tuned to
+            cx = tw.Context()
+            device = cx.device(a.device, target=a.target)
+            kernel = cx.load(os.path.join(HERE, "attention_steps.tw"))
+            rows += measure(kernel, device, place, d, a.n, causal, a)
+    info = device.info
+    commit = os.environ.get("TILEWRIGHT_COMMIT") or subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
+        capture_output=True).stdout.strip()
+    about = {"device": info["name"], "target": info["target"], "threads": info["threads"],
+             "system": platform.release(), "commit": commit, "date": time.strftime("%Y-%m-%d")}
+    return {"machine": about, "dtype": a.dtype, "rows": rows}
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
@@ -165,31 +204,19 @@ def main():
     ap.add_argument("--n", type=int, default=4096)
     ap.add_argument("--rounds", type=int, default=7)
     ap.add_argument("--budget", type=float, default=10.0)
+    ap.add_argument("--show", help="print and draw what was recorded")
     ap.add_argument("--out")
     ap.add_argument("--svg")
     a = ap.parse_args()
-    cx = tw.Context()
-    device = cx.device(a.device, target=a.target)
-    kernel = cx.load(os.path.join(HERE, "attention_steps.tw"))
-    place = Host(a) if a.device == "cpu" else Gpu(a)
-    print(f"   D      N caus  {'step':30} {'GFLOP/s':>10} {'/last':>6} {'/first':>6}  configuration")
-    rows = []
-    for d in (int(x) for x in a.d.split(",")):
-        for causal in (False, True):
-            rows += measure(kernel, device, place, d, a.n, causal, a)
-    info = device.info
-    commit = os.environ.get("TILEWRIGHT_COMMIT") or subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
-        capture_output=True).stdout.strip()
-    about = {"device": info["name"], "target": info["target"], "threads": info["threads"],
-             "system": platform.release(), "commit": commit, "date": time.strftime("%Y-%m-%d")}
+    data = recorded(a.show) if a.show else measured(a)
     if a.out:
         with open(a.out, "w") as f:
-            json.dump({"machine": about, "dtype": a.dtype, "rows": rows}, f, indent=1)
+            json.dump(data, f, indent=1)
     if a.svg:
+        about = data["machine"]
         with open(a.svg, "w") as f:
-            f.write(picture(rows, f"FlashAttention-2 step by step, {a.dtype}, {info['name']}, "
-                                  f"{info['target']}: times as fast as the first form"))
+            f.write(picture(data["rows"], f"FlashAttention-2 step by step, {data['dtype']}, {about['device']}, "
+                                          f"{about['target']}: times as fast as the first form"))
 
 
 if __name__ == "__main__":
