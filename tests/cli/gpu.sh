@@ -21,6 +21,10 @@ fi
 mkdir "$work/driver"
 ln -s "$(cd "$TW_BUILD" && pwd)/tests/libfake_cuda.so" "$work/driver/libcuda.so.1"
 export LD_LIBRARY_PATH=$work/driver
+for stored in false true; do # the code of one process serves the next
+    expect 0 "\"artifact_stored\": $stored" "$tw" run "${arguments[@]}" --device=cuda --tune=never \
+        --store="$work/warm.db" --json
+done
 expect 8 "the driver shows 2 GPUs" "$tw" device cuda:2
 expect 4 "that is no number of a GPU" "$tw" device cuda:first
 expect 0 "Fake GPU 0" "$tw" device
