@@ -71,9 +71,8 @@ static void print_wrong(const parameter *q, const verdict *v)
 {
     char *index = index_text(&q->tensor, v->at);
 
-    if (!v->pass)
-        printf("    worst at %s%s: %.9g instead of %.9g; %zu of %zu elements are wrong\n",
-               q->info.name, index, v->got, v->expected, v->wrong, v->elements);
+    printf("    worst at %s%s: %.9g instead of %.9g; %zu of %zu elements are wrong\n", q->info.name,
+           index, v->got, v->expected, v->wrong, v->elements);
     free(index);
 }
 
@@ -97,7 +96,7 @@ static void print_check(const cli *c, const outcome *r)
     }
     table_print(&t, &c->term, stdout, 4);
     for (size_t i = 0; i < p->count; i++)
-        if (k->verdict[i].compared)
+        if (k->verdict[i].compared && !k->verdict[i].pass)
             print_wrong(&p->param[i], &k->verdict[i]);
 }
 

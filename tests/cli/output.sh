@@ -53,6 +53,23 @@ expect 0 "PASS" "$tw" run "$work/blocks.tw" 'x=rand:f32[64]' --device=interp --c
 expect 0 "1 of 1 programs" "$tw" run "$work/blocks.tw" 'x=rand:f32[64]' --device=interp \
     --config=BLOCK=32 --programs=1:1 --check
 
+# every value of 16 and of 8 bits is one that a kernel may compute, whatever memory holds before
+for type in u16 u8; do
+    cat >"$work/each_$type.tw" <<END
+kernel each(x: f32[N], out y: $type[N]) grid (cdiv(N, 256)) {
+    let at = program_id(0) * 256 + arange(256);
+    store(y[at], cast(at, $type));
+}
+END
+    expect 0 "PASS" "$tw" run "$work/each_$type.tw" 'x=zeros:f32[65536]' --device=interp --check
+    expect 12 "FAIL" "$tw" run "$work/each_$type.tw" 'x=zeros:f32[65536]' --device=null --check
+done
+# nothing to compare is no mistake
+expect 0 "PASS" "$tw" run "$add" 'a=zeros:f32[0]' 'b=zeros:f32[0]' --check --tune=never
+for shape in '[0,5]' '[3,0]'; do
+    expect 0 "PASS" "$tw" run "$root/kernels/softmax.tw" "x=zeros:f32$shape" --check --tune=never
+done
+
 # stdout cannot be written
 expect_full() {
     "$@" >/dev/full 2>"$work/err"
