@@ -86,6 +86,8 @@ const help_row help_others[] = {
 const help_row help_environment[] = {
     {"TILEWRIGHT_STORE", "the store's file (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
                          "~/.cache/tilewright/store.db)"},
+    {"TILEWRIGHT_TUNE", "never or on-miss: --tune where that is not given"},
+    {"TILEWRIGHT_BUDGET", "a number of seconds: --budget where that is not given"},
     {"TILEWRIGHT_CHECKED",
      "1: checked launches: on a GPU every pointer is checked, and each launch\n"
      "waits for its end, so that it reports its own fault (--checked is about\n"

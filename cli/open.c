@@ -4,15 +4,31 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What it does not say stays as it is, which tells what it says. */
+static int read_environment(cli *c, tw_config *config)
+{
+    const tw_config usual = *config;
+
+    config->tune = TW_TUNE_ON_MISS;
+    config->tune_budget_s = 0.0;
+    if (tw_config_from_env(config))
+        return cli_fail_last(c);
+    if (!c->opt.tune && config->tune == TW_TUNE_NEVER)
+        c->opt.tune = "never";
+    if (c->opt.budget <= 0.0)
+        c->opt.budget = config->tune_budget_s;
+    config->tune = TW_TUNE_NEVER; /* tuning is started by the verbs, to show how it goes */
+    config->tune_budget_s = usual.tune_budget_s;
+    return CLI_OK;
+}
+
 int open_context(cli *c, tw_log_level level, tw_context **out)
 {
     tw_config config = TW_CONFIG_INIT;
 
-    if (tw_config_from_env(&config))
-        return cli_fail_last(c);
+    CLI_TRY(read_environment(c, &config));
     if (c->opt.store)
         config.store_path = strcmp(c->opt.store, "none") == 0 ? NULL : c->opt.store;
-    config.tune = TW_TUNE_NEVER; /* tuning is started by the verbs, to show how it goes */
     config.log = cli_log;
     config.log_user = c;
     config.log_level = level;

@@ -3,7 +3,8 @@
 /* Opening what a verb works on, as the options say. Each returns an exit code. */
 #include "cli/cli.h"
 
-/* With the store that --store, else the environment names; level: what the log shows. */
+/* With the store that --store, else the environment names; level: what the log shows. What the
+ * environment says of tuning is in c->opt afterwards, where options say nothing of it. */
 int open_context(cli *c, tw_log_level level, tw_context **out);
 int open_device(cli *c, tw_context *cx, tw_device **out);
 /* what: FILE or FILE:KERNEL. Its warnings are shown. */

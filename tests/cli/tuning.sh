@@ -25,6 +25,16 @@ json "$work/out" 'all(t["config"].startswith("BLOCK_M=8,") for t in d["trials"] 
 expect 0 "" "$tw" tune "$softmax" 'x=rand:f32[99,99]' --device=cpu --budget=1s --flops='5*M*N' --json
 json "$work/out" 'd["flops_per_s"] * d["winner"]["median_s"] > 49000 and d["compiled"] >= 1'
 
+# what the environment says where options do not
+fresh=("$softmax" 'x=rand:f32[70,90]' --device=cpu:1 --store=none)
+expect 0 "" env TILEWRIGHT_TUNE=never "$tw" run "${fresh[@]}" --json
+json "$work/out" 'd["layer"] in ("seed", "default")'
+expect 0 "" env TILEWRIGHT_TUNE=never "$tw" run "${fresh[@]}" --tune=on-miss --budget=300ms --json
+json "$work/out" 'd["layer"] == "tuned"'
+expect 0 "" env TILEWRIGHT_BUDGET=0.05 "$tw" tune "${fresh[@]}" --json
+json "$work/out" 'any(t["state"] == "skipped" for t in d["trials"])'
+expect 4 "TILEWRIGHT_BUDGET is '5s'" env TILEWRIGHT_BUDGET=5s "$tw" tune "${fresh[@]}"
+
 # a forced code path is tuned and found on its own
 expect 0 "" "$tw" run "${problem[@]}" --device=cpu --target=cpu-generic --budget=1s --json
 json "$work/out" 'd["target"] == "cpu-generic" and d["layer"] in ("tuned", "exact")'

@@ -18,6 +18,11 @@ for topic in values environment exit-codes; do
     expect 0 "" "$tw" help $topic
     [ -s "$work/out" ] || complain "help $topic is empty"
 done
+# each variable that a configuration is read from
+expect 0 "" "$tw" help environment
+for name in $(grep -ohE 'set_or_null\("TILEWRIGHT_[A-Z]+' runtime/context.c | cut -d'"' -f2); do
+    grep -qx "$name" "$work/out" || complain "help environment lacks $name"
+done
 # each status of the header is in the list of exit codes
 expect 0 "" "$tw" help exit-codes
 sed -n 's/^ *X(\([A-Z_]*\), \([0-9]*\), ".*/\2 \1/p' include/tilewright.h >"$work/codes"
