@@ -190,7 +190,8 @@ typedef struct tw_null_stats {
     uint64_t opens, loads, launches, steps, syncs;
 } tw_null_stats;
 TW_API TW_CHECKED tw_status tw_null_query(const tw_device *dev, tw_null_stats *stats);
-/* op: "load", "launch" or "sync"; its n-th call from now fails with st (n = 0: none does). */
+/* op: "load", "launch" or "sync"; its n-th call from now fails with st (n = 0: none does).
+ * Fails with TW_E_ARG (another op, another device). */
 TW_API TW_CHECKED tw_status tw_null_fail(tw_device *dev, const char *op, unsigned n, tw_status st);
 
 /* Waits for a stream's work; a host launch is complete when it returns, so this returns at once
@@ -205,7 +206,8 @@ TW_API TW_CHECKED tw_status tw_stream_sync(tw_device *dev, tw_stream *stream);
 TW_API TW_CHECKED tw_status tw_memory_alloc(tw_device *dev, size_t size, void **out);
 TW_API void tw_memory_free(tw_device *dev, void *p); /* waits for what uses it */
 typedef enum tw_copy { TW_COPY_TO_DEVICE, TW_COPY_FROM_DEVICE, TW_COPY_ON_DEVICE } tw_copy;
-/* Ordered with the stream's work. When the host takes part, the copy is complete on return. */
+/* Ordered with the stream's work. When the host takes part, the copy is complete on return.
+ * Fails with TW_E_ARG, TW_E_DEVICE, TW_E_DRIVER. */
 TW_API TW_CHECKED tw_status tw_memory_copy(tw_device *dev, void *dst, const void *src, size_t size,
                                            tw_copy direction, tw_stream *stream);
 
@@ -502,6 +504,7 @@ typedef struct tw_store_info {
     int64_t bytes;    /* of the file                                                     */
 } tw_store_info;
 #define TW_STORE_INFO_INIT {sizeof(tw_store_info), NULL, false, false, NULL, 0}
+/* Succeeds without a store, too. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_store_query(tw_context *cx, tw_store_info *info);
 
 typedef struct tw_store_counts {

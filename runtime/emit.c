@@ -363,6 +363,17 @@ static tw_status read_options(const tw_compile_options *given, tw_compile_option
     return TW_OK;
 }
 
+static tw_status unknown_target(const char *name)
+{
+    char list[240];
+    namelist l = namelist_begin(list, sizeof list, "there are cpu, ", ", ");
+
+    for (size_t i = 0; i < target_count(); i++)
+        namelist_add(&l, "%s", target_at(i)->name);
+    namelist_end(&l);
+    return ARG_ERROR(list, "no target '%.40s'", name);
+}
+
 /* The one that is named; else the newest that a profile's GPU runs; else the CPU's. */
 static tw_status find_target(emit_job *j)
 {
@@ -379,7 +390,7 @@ static tw_status find_target(emit_job *j)
     } else {
         j->t = target_find(name);
     }
-    return j->t ? TW_OK : error_set(TW_E_ARG, "no target '%.40s'", name);
+    return j->t ? TW_OK : unknown_target(name);
 }
 
 tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options, char **data,
