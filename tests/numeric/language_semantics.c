@@ -6,6 +6,7 @@
 #include "tests/support/numeric_case.h"
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { INPUTS = 96, RESULTS = 8 };
@@ -222,6 +223,71 @@ START_TEST(meanings)
 }
 END_TEST
 
+/* ---- examples of the manual ------------------------------------------------------------------ */
+
+enum { ROWS_OF_X = 64, COLUMNS = 128, LONGEST = 4000 };
+
+/* What an example asserts must hold when it runs. */
+static void run_example(num_device *d, const char *body, int line)
+{
+    static float x[ROWS_OF_X][COLUMNS], y[COLUMNS], z[ROWS_OF_X][COLUMNS];
+    int64_t shape[] = {ROWS_OF_X, COLUMNS};
+    const DLDataType f32 = {kDLFloat, 32, 1};
+    DLTensor tx = {x, {kDLCPU, 0}, 2, f32, shape, NULL, 0};
+    DLTensor ty = {y, {kDLCPU, 0}, 1, f32, shape + 1, NULL, 0};
+    DLTensor tz = {z, {kDLCPU, 0}, 2, f32, shape, NULL, 0};
+    const tw_arg args[] = {TW_TENSOR("x", &tx), TW_TENSOR("y", &ty), TW_TENSOR("z", &tz),
+                           TW_INT("n", 5), TW_F32("s", 0.5)};
+    num_random r = {11};
+    char source[LONGEST + 200], name[40];
+    tw_kernel *k = NULL;
+
+    for (int i = 0; i < ROWS_OF_X * COLUMNS; i++)
+        x[i / COLUMNS][i % COLUMNS] = (float)num_normal(&r);
+    for (int i = 0; i < COLUMNS; i++)
+        y[i] = (float)(8.0 * num_uniform(&r));
+    snprintf(name, sizeof name, "LANGUAGE.md:%d", line);
+    snprintf(
+        source, sizeof source,
+        "kernel example(x: f32[M, N], y: f32[N], out z: f32[M, N], n: i32, s: f32) grid (1) {\n"
+        "%s\n}\n",
+        body);
+    num_must(tw_kernel_load_text(d->cx, name, source, strlen(source), NULL, &k), name);
+    num_must(num_try(d, k, args, 5, NULL), name);
+    tw_kernel_destroy(k);
+}
+
+/* Of the ```tw blocks those that are the body of a kernel; a GPU does not print. */
+START_TEST(examples_of_the_manual)
+{
+    static char body[LONGEST];
+    FILE *f = fopen("docs/LANGUAGE.md", "r");
+    char text[400];
+    size_t length = 0;
+    int line = 0, begins = 0, ran = 0;
+    num_device d;
+
+    ck_assert_ptr_nonnull(f);
+    bool here = num_open(&d, device[_i].spec, device[_i].target);
+    for (; here && fgets(text, sizeof text, f); line++) {
+        if (strcmp(text, "```tw\n") == 0) {
+            begins = line + 1, length = 0, body[0] = '\0';
+        } else if (begins && strcmp(text, "```\n") == 0) {
+            if (!strstr(body, "kernel ") && !(d.is_gpu && strstr(body, "print(")))
+                run_example(&d, body, begins), ran++;
+            begins = 0;
+        } else if (begins) {
+            length += (size_t)snprintf(body + length, LONGEST - length, "%s", text);
+            ck_assert_uint_lt(length, LONGEST);
+        }
+    }
+    fclose(f);
+    ck_assert(!here || ran >= 14);
+    if (here)
+        num_close(&d);
+}
+END_TEST
+
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
@@ -230,6 +296,7 @@ Suite *test_suite(void)
 
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, meanings, 0, DEVICES);
+    tcase_add_loop_test(c, examples_of_the_manual, 0, DEVICES);
     suite_add_tcase(s, c);
     return s;
 }
