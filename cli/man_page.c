@@ -115,4 +115,8 @@ void write_man_page(FILE *out)
     rows(out, "OTHER VALUES", help_others);
     rows(out, "ENVIRONMENT", help_environment);
     exit_codes(out);
+    fputs(".SH SEE ALSO\n"
+          "\\fILANGUAGE.md\\fR, the language of kernels, \\fITUTORIAL.md\\fR, and \\fIEMBEDDING.md\\fR, the\n"
+          "interface to C, in share/doc/tilewright/docs where the command is installed.\n",
+          out);
 }

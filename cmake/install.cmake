@@ -5,7 +5,7 @@
 #   share/            its man page and completions; tilewright/kernels/: the kernels as text;
 #                     tilewright/seeds.txt: configurations for what nobody tuned;
 #                     tilewright/devices/: profiles of GPUs;
-#                     doc/tilewright/: licences
+#                     doc/tilewright/: licences, README.md and, as it has them, docs/ and examples/
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -56,6 +56,10 @@ install(FILES ${generated}/tilewrightConfig.cmake ${generated}/tilewrightConfigV
     DESTINATION ${package_folder})
 
 install(FILES LICENSE THIRD_PARTY_NOTICES.md README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.cc examples/CMakeLists.txt)
+install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 # ---- the kernels ---------------------------------------------------------------------------------
 install(DIRECTORY kernels/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tilewright/kernels

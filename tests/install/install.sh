@@ -18,7 +18,8 @@ for file in bin/tilewright include/tilewright.h include/tilewright_ir.h include/
     share/tilewright/kernels/attention_fwd.tw share/tilewright/seeds.txt share/man/man1/tilewright.1 \
     share/tilewright/kernels/variants/attention_padded.tw \
     share/bash-completion/completions/tilewright share/zsh/site-functions/_tilewright \
-    share/fish/vendor_completions.d/tilewright.fish; do
+    share/fish/vendor_completions.d/tilewright.fish share/tilewright/devices/rtx4080.profile \
+    share/doc/tilewright/{LICENSE,README.md} share/doc/tilewright/docs/{LANGUAGE.md,attention_cpu.svg}; do
     [ -s "$prefix/$file" ] || complain "$file is not installed"
 done
 [ -s "$libraries/libtilewright.a" ] || complain "no archive is installed"
@@ -57,7 +58,8 @@ for file in examples/*.c examples/*.cc; do
     ldd "$work/$name.static" | grep -q libtilewright && complain "$name.static needs the shared library"
 done
 
-expect 0 "" cmake -G Ninja -S examples -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
+cp -r "$prefix/share/doc/tilewright/examples" "$work/examples" # those that were installed
+expect 0 "" cmake -G Ninja -S "$work/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
 expect 0 "" cmake --build "$work/build"
 for file in examples/*.c examples/*.cc; do
     name=$(basename "${file%.*}")
