@@ -108,16 +108,26 @@ static int64_t dim_value(const launch_state *l, uint32_t dim)
     return s < 0 ? plan->dim_value[dim] : l->args->p.symbol[s];
 }
 
-static tw_status workspace_size(launch_state *l, const recipe_workspace *w, size_t *out)
+/* What it is in this launch; -1: more than 63 bits hold. */
+static int64_t count_value(const launch_state *l, const recipe_count *c)
 {
-    int64_t size = w->base;
+    int64_t n = 1;
 
-    for (int i = 0; i < w->nterms; i++) {
-        int64_t term;
-        if (__builtin_mul_overflow(w->per_dim[i], dim_value(l, w->dim[i]), &term) ||
-            __builtin_add_overflow(size, term, &size))
-            size = -1;
+    for (int i = 0; i < c->nterms; i++) {
+        int64_t extent = dim_value(l, c->dim[i]);
+        int64_t blocks = extent / c->per[i] + (extent % c->per[i] != 0);
+        if (__builtin_mul_overflow(n, blocks, &n))
+            return -1;
     }
+    if (__builtin_add_overflow(n, c->more, &n) || __builtin_mul_overflow(n, c->factor, &n))
+        return -1;
+    return n;
+}
+
+static tw_status workspace_size(const launch_state *l, const recipe_count *bytes, size_t *out)
+{
+    int64_t size = count_value(l, bytes);
+
     if (size < 0 || size > INT64_MAX / (RUNTIME_MAX_WORKSPACES + 1) - PART)
         return error_set(TW_E_LIMIT, "kernel '%s' needs a workspace larger than memory",
                          name_of(l));
@@ -235,6 +245,23 @@ static tw_status assert_status(const launch_state *l, int32_t failed)
                      launch_assert_text(&l->calls, failed, text, sizeof text));
 }
 
+/* Where the step has a grid of its own, it takes the place of the kernel's. */
+static tw_status own_grid(const launch_state *l, const recipe_step *step, driver_step *s)
+{
+    if (step->programs.factor == 0)
+        return TW_OK;
+    int64_t n = count_value(l, &step->programs);
+    if (n < 1 || n > INT32_MAX)
+        return error_set(TW_E_LIMIT,
+                         "kernel '%s': a step of its launch has more than 2147483647 programs",
+                         name_of(l));
+    s->grid[0] = (int32_t)n;
+    s->grid[1] = s->grid[2] = 1;
+    s->first = 0;
+    s->count = n;
+    return TW_OK;
+}
+
 static tw_status run_step(launch_state *l, const recipe_step *step)
 {
     executable *exe = l->exe;
@@ -256,6 +283,7 @@ static tw_status run_step(launch_state *l, const recipe_step *step)
     };
     int32_t failed = 0;
 
+    TRY(own_grid(l, step, &s));
     TRY(clear_counters(l));
     for (uint32_t i = 0; i < step->nslots; i++)
         l->slots[i] = slot_value(l, step->slot[i]);

@@ -30,9 +30,19 @@ static bool slot_fits(const executable *exe, recipe_slot s)
     return false;
 }
 
+static bool count_fits(const executable *exe, const recipe_count *c)
+{
+    if (c->nterms > VIEW_MAX_RANK)
+        return false;
+    for (int i = 0; i < c->nterms; i++)
+        if (c->dim[i] >= exe->plan.ndims || c->per[i] < 1)
+            return false;
+    return true;
+}
+
 static bool step_fits(const executable *exe, const recipe_step *s)
 {
-    if (s->nslots > RUNTIME_MAX_SLOTS || s->scratch_bytes < 0)
+    if (s->nslots > RUNTIME_MAX_SLOTS || s->scratch_bytes < 0 || !count_fits(exe, &s->programs))
         return false;
     for (uint32_t i = 0; i < s->nslots; i++)
         if (!slot_fits(exe, s->slot[i]))
@@ -43,23 +53,13 @@ static bool step_fits(const executable *exe, const recipe_step *s)
     return axes == 7;
 }
 
-static bool workspace_fits(const executable *exe, const recipe_workspace *w)
-{
-    if (w->nterms > sizeof w->dim / sizeof *w->dim)
-        return false;
-    for (int i = 0; i < w->nterms; i++)
-        if (w->dim[i] >= exe->plan.ndims)
-            return false;
-    return true;
-}
-
 tw_status recipe_check(const executable *exe)
 {
     const artifact *art = exe->art;
     bool fits = art->nworkspaces <= RUNTIME_MAX_WORKSPACES;
 
     for (uint32_t i = 0; i < art->nworkspaces && fits; i++)
-        fits = workspace_fits(exe, &art->workspace[i]);
+        fits = count_fits(exe, &art->workspace[i]);
     for (uint32_t i = 0; i < art->nsteps && fits; i++)
         fits = step_fits(exe, &art->step[i]);
     if (fits)

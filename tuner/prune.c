@@ -117,7 +117,7 @@ static bool exceeds(const gpu_limits *gpu, const target_needs *n, char *why, siz
 
 /* What schedules cannot be made at all is refused by its limit; any other failure is left to the
  * compiler. */
-static bool beyond_gpu(needs_job *j, char *why, size_t size)
+static bool beyond_limits(needs_job *j, char *why, size_t size)
 {
     tw_status st = guard_run(needs_guarded, j);
 
@@ -141,11 +141,12 @@ bool prune(const tw_kernel *k, const tw_device *dev, const problem *p, const con
         return false;
     lowering_begin(&l, k, dev->target);
     /* What does not lower does not compile either: that error says more. */
-    if (lowering_run(&l, p, cfg) == TW_OK)
-        drop =
-            dev->target->needs
-                ? beyond_gpu(&j, why, size)
-                : too_large(dev, block_bytes(l.module->kernel, l.module->kernel->body), why, size);
+    if (lowering_run(&l, p, cfg) == TW_OK) {
+        const ir_fn *fn = l.module->kernel;
+        bool on_gpu = dev->gpu.limits.capability > 0;
+        drop = (!on_gpu && too_large(dev, block_bytes(fn, fn->body), why, size)) ||
+               (dev->target->needs && beyond_limits(&j, why, size));
+    }
     lowering_end(&l);
     *needs = j.needs;
     return drop;

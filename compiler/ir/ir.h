@@ -105,20 +105,23 @@ typedef struct ir_dim {
     int64_t value; /* when constant */
 } ir_dim;
 
-enum ir_param_kind { PARAM_TENSOR, PARAM_SCALAR, PARAM_DIM, PARAM_GIVEN };
+enum ir_param_kind { PARAM_TENSOR, PARAM_SCALAR, PARAM_DIM, PARAM_GIVEN, PARAM_WORKSPACE };
 enum ir_direction { DIR_IN, DIR_OUT, DIR_INOUT };
 
 /* One parameter of the kernel as the caller sees it, or (PARAM_DIM) a hidden one: the run-time
  * value of a dimension symbol, i32, always after the visible ones. In a launch function,
- * PARAM_GIVEN parameters (i1, last) say whether the scalar parameter `symbol` was passed. Body
- * block argument number i is parameter i. */
+ * PARAM_GIVEN parameters (i1, last) say whether the scalar parameter `symbol` was passed. To a
+ * kernel that it has split in steps, a target adds PARAM_WORKSPACE parameters, last: dense views of
+ * memory of the launch, with constant extents; no text with them is read. Body block argument
+ * number i is parameter i. */
 typedef struct ir_param {
     enum ir_param_kind kind;
     const char *name;
     ir_type type; /* view or scalar */
     enum ir_direction direction;
-    int32_t dim[VIEW_MAX_RANK]; /* tensors: index into fn->dims of each dimension */
-    int32_t symbol;             /* PARAM_DIM: index into fn->dims; PARAM_GIVEN: into fn->params */
+    int32_t dim[VIEW_MAX_RANK]; /* views: index into fn->dims of each dimension */
+    int32_t symbol;             /* PARAM_DIM: index into fn->dims; PARAM_GIVEN: into fn->params;
+                                   PARAM_WORKSPACE: which of the launch's */
     bool has_default;           /* scalars: see ir_module.launch */
     /* facts that the specialisation promises about a tensor (0/false: nothing) */
     bool unit_inner;            /* innermost stride is 1 element */

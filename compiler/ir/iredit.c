@@ -33,6 +33,25 @@ void ir_replace_uses(ir_fn *fn, ir_val from, ir_val to)
     ir_walk(fn->body, rename_args, &(renaming){from, to, 0});
 }
 
+ir_val ir_append_param(ir_fn *fn, ir_param p)
+{
+    ir_block *body = fn->body;
+    ir_val first = fn->values.n;
+
+    p.name = intern_str(fn->module->names, p.name);
+    vec_push(&fn->params, fn->module->a, p);
+    for (uint32_t i = 0; i < body->nargs; i++) {
+        ir_value moved = fn->values.at[body->arg + i];
+        vec_push(&fn->values, fn->module->a, moved);
+        fn->values.at[body->arg + i].block = NULL;
+        ir_replace_uses(fn, body->arg + i, first + i);
+    }
+    ir_value added = {.type = p.type, .block = body, .index = body->nargs, .name = p.name};
+    vec_push(&fn->values, fn->module->a, added);
+    body->arg = first;
+    return first + body->nargs++;
+}
+
 static void count_args(ir_op *op, void *arg)
 {
     renaming *r = arg;

@@ -14,6 +14,8 @@ int ir_depth(const ir_block *blk);             /* loops around it */
 bool ir_inside(const ir_block *blk, const ir_op *op); /* blk is a region (deep) of op */
 bool ir_defined_outside(const ir_fn *fn, ir_val v, const ir_op *loop);
 int ir_op_count(const ir_fn *fn);
+/* A parameter more, behind all others; its value. All parameters' values get new ids. */
+ir_val ir_append_param(ir_fn *fn, ir_param p);
 /* A deep copy of op, with values of its own, in front of `before` in the same function. */
 ir_op *ir_copy_before(ir_fn *fn, const ir_op *op, ir_op *before);
 /* A deep copy of m in another arena. */

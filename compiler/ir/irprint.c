@@ -311,13 +311,17 @@ static void print_param(printer *p, int i)
     const ir_param *q = &p->fn->params.at[i];
     ir_val v = ir_param_value(p->fn, i);
 
-    if (q->kind == PARAM_TENSOR)
+    bool is_view = q->kind == PARAM_TENSOR || q->kind == PARAM_WORKSPACE;
+
+    if (q->kind == PARAM_WORKSPACE)
+        sb_str(p->out, "workspace ");
+    if (is_view)
         sb_str(p->out, direction[q->direction]);
     else if (q->kind != PARAM_SCALAR)
         sb_str(p->out, q->kind == PARAM_DIM ? "dim " : "given ");
     print_value(p, v);
     print_types(p, v, 1);
-    if (q->kind == PARAM_TENSOR) {
+    if (is_view) {
         print_tensor_tail(p, q);
     } else if (q->kind == PARAM_DIM) {
         sb_str(p->out, " = ");

@@ -362,7 +362,8 @@ static bool check_given(verifier *v, uint32_t at)
 static bool check_param(verifier *v, uint32_t at)
 {
     const ir_param *p = &v->fn->params.at[at];
-    int order[] = {[PARAM_TENSOR] = 0, [PARAM_SCALAR] = 0, [PARAM_DIM] = 1, [PARAM_GIVEN] = 2};
+    int order[] = {[PARAM_TENSOR] = 0, [PARAM_SCALAR] = 0, [PARAM_DIM] = 1, [PARAM_GIVEN] = 2,
+                   [PARAM_WORKSPACE] = 2};
 
     if (!check_name(v, p->name))
         return false;
@@ -372,9 +373,10 @@ static bool check_param(verifier *v, uint32_t at)
     }
     if (at && order[p->kind] < order[v->fn->params.at[at - 1].kind])
         return reject(v, DIAG_IR_SIGNATURE, NULL,
-                      "parameters come in the order: visible, dimensions, given");
+                      "parameters come in the order: visible, dimensions, given or workspaces");
     switch (p->kind) {
     case PARAM_TENSOR:
+    case PARAM_WORKSPACE:
         return check_tensor(v, p);
     case PARAM_SCALAR:
         return p->type.kind == TYPE_SCALAR ||
@@ -497,12 +499,23 @@ static bool same_param(const ir_param *x, const ir_param *y)
            (x->kind != PARAM_TENSOR || memcmp(x->dim, y->dim, sizeof x->dim) == 0);
 }
 
-static bool same_dims(const ir_fn *x, const ir_fn *y)
+/* What a kernel has without the workspaces, and constants that only they need. */
+static uint32_t params_of_launch(const ir_fn *kernel)
 {
-    bool same = x->dims.n == y->dims.n;
+    uint32_t n = kernel->params.n;
 
-    for (uint32_t i = 0; same && i < x->dims.n; i++) {
-        const ir_dim *a = &x->dims.at[i], *b = &y->dims.at[i];
+    while (n && kernel->params.at[n - 1].kind == PARAM_WORKSPACE)
+        n--;
+    return n;
+}
+
+static bool same_dims(const ir_fn *kernel, const ir_fn *launch)
+{
+    bool more = params_of_launch(kernel) < kernel->params.n;
+    bool same = more ? kernel->dims.n >= launch->dims.n : kernel->dims.n == launch->dims.n;
+
+    for (uint32_t i = 0; same && i < launch->dims.n; i++) {
+        const ir_dim *a = &kernel->dims.at[i], *b = &launch->dims.at[i];
         same = a->is_const == b->is_const && a->value == b->value && !a->name == !b->name &&
                (!a->name || strcmp(a->name, b->name) == 0);
     }
@@ -512,11 +525,12 @@ static bool same_dims(const ir_fn *x, const ir_fn *y)
 static bool check_pair(verifier *v)
 {
     const ir_fn *k = v->m->kernel, *l = v->m->launch;
-    bool same = same_dims(k, l) && l->params.n >= k->params.n;
+    uint32_t n = params_of_launch(k);
+    bool same = same_dims(k, l) && l->params.n >= n;
 
-    for (uint32_t i = 0; same && i < k->params.n; i++)
+    for (uint32_t i = 0; same && i < n; i++)
         same = same_param(&k->params.at[i], &l->params.at[i]);
-    for (uint32_t i = k->params.n; same && i < l->params.n; i++)
+    for (uint32_t i = n; same && i < l->params.n; i++)
         same = l->params.at[i].kind == PARAM_GIVEN;
     return same || reject(v, DIAG_IR_SIGNATURE, NULL, "its parameters are those of the kernel");
 }

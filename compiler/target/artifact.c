@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char magic[8] = "TWART";
-enum { FORMAT_VERSION = 4, MAX_COUNT = 1 << 16 };
+enum { FORMAT_VERSION = 5, MAX_COUNT = 1 << 16 };
 
 /* ---- writing ---- */
 
@@ -29,6 +29,17 @@ static void put_text(strbuf *b, const char *s)
     put_bytes(b, s, (uint32_t)strlen(s));
 }
 
+static void put_count(strbuf *b, const recipe_count *c)
+{
+    put(b, (uint64_t)c->factor, 8);
+    put(b, (uint64_t)c->more, 8);
+    put(b, c->nterms, 1);
+    for (int i = 0; i < c->nterms; i++) {
+        put(b, c->dim[i], 1);
+        put(b, (uint32_t)c->per[i], 4);
+    }
+}
+
 static void put_step(strbuf *b, const recipe_step *s)
 {
     put(b, s->object, 4);
@@ -39,22 +50,13 @@ static void put_step(strbuf *b, const recipe_step *s)
         put(b, s->slot[i].index, 1);
         put(b, s->slot[i].param, 2);
     }
+    put_count(b, &s->programs);
     for (int i = 0; i < 3; i++)
         put(b, s->grid_map[i], 1);
     put(b, s->reversed, 1);
     put(b, (uint32_t)s->block_threads, 4);
     put(b, (uint32_t)s->shared_bytes, 4);
     put(b, (uint64_t)s->scratch_bytes, 8);
-}
-
-static void put_workspace(strbuf *b, const recipe_workspace *w)
-{
-    put(b, (uint64_t)w->base, 8);
-    put(b, w->nterms, 1);
-    for (int i = 0; i < 4; i++) {
-        put(b, w->dim[i], 1);
-        put(b, (uint64_t)w->per_dim[i], 8);
-    }
 }
 
 static void put_print(strbuf *b, const artifact_print *p)
@@ -78,7 +80,7 @@ static void put_artifact(strbuf *b, const artifact *art)
     }
     put(b, art->nworkspaces, 4);
     for (uint32_t i = 0; i < art->nworkspaces; i++)
-        put_workspace(b, &art->workspace[i]);
+        put_count(b, &art->workspace[i]);
     put(b, art->ncounters, 4);
     put(b, art->nsteps, 4);
     for (uint32_t i = 0; i < art->nsteps; i++)
@@ -200,13 +202,15 @@ static void get_object(reader *r, code_object *o)
         o->bytes = arena_dup(r->a, p, o->size);
 }
 
-static void get_workspace(reader *r, recipe_workspace *w)
+static void get_launch_count(reader *r, recipe_count *c)
 {
-    w->base = get_amount(r);
-    w->nterms = (uint8_t)get_below(r, 1, 5);
-    for (int i = 0; i < 4; i++) {
-        w->dim[i] = (uint8_t)get(r, 1);
-        w->per_dim[i] = get_amount(r);
+    c->factor = get_amount(r);
+    c->more = get_amount(r);
+    c->nterms = (uint8_t)get_below(r, 1, VIEW_MAX_RANK + 1);
+    for (int i = 0; i < c->nterms; i++) {
+        c->dim[i] = (uint8_t)get(r, 1);
+        c->per[i] = get_size(r);
+        r->bad |= c->per[i] == 0;
     }
 }
 
@@ -245,6 +249,7 @@ static void get_step(reader *r, const artifact *art, recipe_step *s)
         s->slot[i].index = (uint8_t)get_below(r, 1, slot_index_limit(art, s->slot[i].kind));
         s->slot[i].param = (uint16_t)get(r, 2);
     }
+    get_launch_count(r, &s->programs);
     for (int i = 0; i < 3; i++)
         s->grid_map[i] = (uint8_t)get_below(r, 1, 3);
     s->reversed = (uint8_t)get_below(r, 1, 8);
@@ -271,12 +276,12 @@ static void get_artifact(reader *r, artifact *art)
     art->object = ARENA_ARRAY(r->a, code_object, art->nobjects);
     for (uint32_t i = 0; i < art->nobjects; i++)
         get_object(r, &art->object[i]);
-    art->nworkspaces = get_count(r, 45);
-    art->workspace = ARENA_ARRAY(r->a, recipe_workspace, art->nworkspaces);
+    art->nworkspaces = get_count(r, 17);
+    art->workspace = ARENA_ARRAY(r->a, recipe_count, art->nworkspaces);
     for (uint32_t i = 0; i < art->nworkspaces; i++)
-        get_workspace(r, &art->workspace[i]);
+        get_launch_count(r, &art->workspace[i]);
     art->ncounters = get_below(r, 4, MAX_COUNT);
-    art->nsteps = get_count(r, 32);
+    art->nsteps = get_count(r, 49);
     art->step = ARENA_ARRAY(r->a, recipe_step, art->nsteps);
     for (uint32_t i = 0; i < art->nsteps; i++)
         get_step(r, art, &art->step[i]);

@@ -26,18 +26,21 @@ typedef struct recipe_slot {
     uint16_t param;
 } recipe_slot;
 
-/* A workspace's size in bytes: base + per_dim[i] * extent of dimension symbol dim[i], summed. */
-typedef struct recipe_workspace {
-    int64_t base;
-    uint8_t nterms, dim[4];
-    int64_t per_dim[4];
-} recipe_workspace;
+/* A number known at launch: factor * (more + the product of all ceil(extent of dimension symbol
+ * dim[i] / per[i])). Without terms the product is 1. */
+typedef struct recipe_count {
+    int64_t factor, more;
+    uint8_t nterms, dim[VIEW_MAX_RANK];
+    int32_t per[VIEW_MAX_RANK];
+} recipe_count;
 
 typedef struct recipe_step {
     uint32_t object;       /* which code object */
     const char *symbol;    /* entry in it */
     uint32_t nslots;
     recipe_slot *slot;     /* the entry's arguments, in order */
+    recipe_count programs; /* a grid of its own, of one dimension, of which each launch runs all;
+                              factor 0: the kernel's grid */
     uint8_t grid_map[3];   /* physical dimension i runs over kernel grid dimension grid_map[i] */
     uint8_t reversed;      /* bit i: dimension i of the kernel grid is walked from the end */
     int32_t block_threads; /* GPU: threads per block */
@@ -83,7 +86,7 @@ typedef struct artifact {
     uint32_t nobjects, nsteps, nworkspaces, ncounters, nasserts, nprints;
     code_object *object;
     recipe_step *step;
-    recipe_workspace *workspace;
+    recipe_count *workspace;  /* bytes of each */
     const char **assert_text; /* an entry returns 1 + index of the assert that failed, or 0 */
     artifact_print *print;
     const char *launch_text;  /* printed launch function; the warm process need not lower again */

@@ -188,7 +188,8 @@ tw_status cuda_alloc(tw_device *dev, size_t size, void **out)
     return TW_OK;
 }
 
-void cuda_memory_free(cuda_device *d, CUdeviceptr at)
+/* What a broken context has goes with the process. */
+static void free_memory(cuda_device *d, CUdeviceptr at)
 {
     cuda_scope s;
 
@@ -215,7 +216,7 @@ void cuda_release(tw_device *dev, void *p)
     if (!found)
         return;
     forget_known(d);
-    cuda_memory_free(d, found->at);
+    free_memory(d, found->at);
     mem_free(found);
 }
 
@@ -270,7 +271,7 @@ static void scratch_free(cuda_device *d, cuda_scratch *w)
 {
     if (!w)
         return;
-    cuda_memory_free(d, w->at);
+    free_memory(d, w->at);
     mem_free(w);
 }
 
@@ -390,9 +391,9 @@ void cuda_memory_drop(cuda_device *d)
     while (d->blocks) {
         cuda_block *b = d->blocks;
         d->blocks = b->next;
-        cuda_memory_free(d, b->at);
+        free_memory(d, b->at);
         mem_free(b);
     }
-    cuda_memory_free(d, d->flush);
+    free_memory(d, d->flush);
     cuda_records_drop(d);
 }

@@ -13,7 +13,7 @@ typedef int32_t (*host_entry)(const uint64_t *slots, int32_t pid0, int32_t pid1,
                               void *scratch);
 
 typedef struct host_step {
-    llvm_loaded *code;
+    llvm_loaded *code; /* NULL: it is in the object of an earlier step */
     host_entry entry;
 } host_step;
 
@@ -76,14 +76,22 @@ static void host_unload(tw_device *dev, void *loaded)
     mem_free(l);
 }
 
-static tw_status load_step(const artifact *art, const recipe_step *s, host_step *out)
+static tw_status load_step(const artifact *art, host_loaded *l, uint32_t at)
 {
+    const recipe_step *s = &art->step[at];
+    host_step *out = &l->step[at];
     void *entry = NULL;
+    uint32_t i = 0;
 
     if (s->object >= art->nobjects || art->object[s->object].kind != OBJECT_ELF)
         return error_set(TW_E_UNSUPPORTED, "the code of this artifact is not for the CPU");
     const code_object *o = &art->object[s->object];
-    TRY(llvm_load(o->bytes, o->size, s->symbol, &out->code, &entry));
+    while (i < at && (art->step[i].object != s->object || !l->step[i].code))
+        i++;
+    if (i < at)
+        TRY(llvm_find(l->step[i].code, s->symbol, &entry));
+    else
+        TRY(llvm_load(o->bytes, o->size, s->symbol, &out->code, &entry));
     memcpy(&out->entry, &entry, sizeof entry);
     return TW_OK;
 }
@@ -97,7 +105,7 @@ static tw_status host_load(tw_device *dev, const artifact *art, void **loaded)
         return error_set(TW_E_NOMEM, "no memory to load a kernel");
     l->n = art->nsteps;
     for (uint32_t i = 0; i < art->nsteps && st == TW_OK; i++)
-        st = load_step(art, &art->step[i], &l->step[i]);
+        st = load_step(art, l, i);
     if (st != TW_OK) {
         host_unload(dev, l);
         return st;

@@ -119,6 +119,27 @@ START_TEST(kernels_with_schedules)
 }
 END_TEST
 
+/* What the paths of the CPU have in schedules that pack. */
+START_TEST(packed_attention)
+{
+    run_table(&attention_rows[_i], "pack=1", 2);
+}
+END_TEST
+
+START_TEST(packed_kernels)
+{
+    run_table(&kernel_rows[4], "pack=1", 1);
+}
+END_TEST
+
+/* Code paths with the schedule parameter. */
+static bool packs(void)
+{
+    const char *target = setting("TW_GPU_TARGET", "");
+
+    return !strcmp(target, "cpu-amx") || !strcmp(target, "cpu-avx512-bf16");
+}
+
 Suite *test_suite(void);
 /* Each row is a test case of its own, "attention-3": several processes can share the work. */
 static void add(Suite *s, const char *name, const TTest *test, int rows)
@@ -145,6 +166,10 @@ Suite *test_suite(void)
     if (strncmp(setting("TW_GPU_DEVICE", "cuda"), "cuda", 4) == 0) { /* the CPU has no such ones */
         add(s, "scheduled-kernels", kernels_with_schedules, COUNT(schedules) - 1);
         add(s, "scheduled-attention", attention_with_schedules, 8 * (COUNT(schedules) - 1));
+    }
+    if (packs()) {
+        add(s, "packed-kernels", packed_kernels, 1);
+        add(s, "packed-attention", packed_attention, 8);
     }
     if (atoi(setting("TW_GPU_LIST", "0")))
         exit(EXIT_SUCCESS);

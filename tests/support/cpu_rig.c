@@ -13,6 +13,7 @@ typedef int32_t entry_fn(const uint64_t *slots, int32_t x, int32_t y, int32_t z,
 typedef struct job {
     const ir_module *m;
     const target *t;
+    bool pack;
     arena a;
     artifact *art;
 } job;
@@ -22,7 +23,8 @@ static tw_status compile(void *arg)
     job *j = arg;
     diag_list diags;
     ir_module *copy = ir_clone(j->m, &j->a);
-    target_input in = {.module = copy, .diags = &diags};
+    const ir_binding pack = {.name = "pack", .kind = BIND_INT, .value = 1};
+    target_input in = {.module = copy, .diags = &diags, .config = &pack, .nconfig = j->pack};
 
     diag_init(&diags, &j->a);
     return j->t->compile(j->t, &in, &j->a, &j->art);
@@ -82,9 +84,32 @@ static uint64_t dim_value(const ir_fn *fn, const interp_arg *arg, int dim)
     return 0;
 }
 
-static uint64_t slot_value(const ir_fn *fn, recipe_slot s, const interp_arg *arg,
-                           const int64_t *grid)
+/* A launch: the recipe's numbers, and memory for its workspaces. */
+typedef struct launch {
+    const ir_fn *fn;
+    const artifact *art;
+    const interp_arg *arg;
+    const int64_t *grid;
+    void *workspace[4];
+    size_t bytes[4];
+} launch;
+
+static int64_t count_value(const launch *l, const recipe_count *c)
 {
+    int64_t n = 1;
+
+    for (int i = 0; i < c->nterms; i++) {
+        int64_t extent = (int64_t)dim_value(l->fn, l->arg, c->dim[i]);
+        n *= (extent + c->per[i] - 1) / c->per[i];
+    }
+    return c->factor * (n + c->more);
+}
+
+static uint64_t slot_value(const launch *l, recipe_slot s)
+{
+    const ir_fn *fn = l->fn;
+    const interp_arg *arg = l->arg;
+
     switch ((enum slot_kind)s.kind) {
     case SLOT_POINTER:
         return (uint64_t)(uintptr_t)arg[s.param].view.base;
@@ -95,8 +120,9 @@ static uint64_t slot_value(const ir_fn *fn, recipe_slot s, const interp_arg *arg
     case SLOT_SCALAR:
         return scalar_bits((enum dtype)fn->params.at[s.param].type.dtype, arg[s.param].scalar);
     case SLOT_GRID:
-        return (uint64_t)grid[s.index];
+        return (uint64_t)l->grid[s.index];
     case SLOT_WORKSPACE:
+        return (uint64_t)(uintptr_t)l->workspace[s.index];
     case SLOT_COUNTER:
     case SLOT_ASSERT:
     case SLOT_CALLS:
@@ -121,10 +147,11 @@ static int run_grid(entry_fn *entry, const uint64_t *slots, const int64_t *grid,
     return 0;
 }
 
-static tw_status load_and_run(const job *j, const interp_arg *arg, const int64_t *grid, int *failed)
+static tw_status run_step(const launch *l, const recipe_step *s, int *failed)
 {
-    const recipe_step *s = j->art->step;
-    const code_object *o = &j->art->object[s->object];
+    const code_object *o = &l->art->object[s->object];
+    const int64_t own[3] = {count_value(l, &s->programs), 1, 1};
+    const int64_t *grid = s->programs.factor ? own : l->grid;
     size_t bytes = (size_t)s->scratch_bytes;
     uint64_t slots[64];
     llvm_loaded *code;
@@ -133,7 +160,7 @@ static tw_status load_and_run(const job *j, const interp_arg *arg, const int64_t
     TRY(llvm_load(o->bytes, o->size, s->symbol, &code, &entry));
     ck_assert_uint_le(s->nslots, 64);
     for (uint32_t i = 0; i < s->nslots; i++)
-        slots[i] = slot_value(j->m->kernel, s->slot[i], arg, grid);
+        slots[i] = slot_value(l, s->slot[i]);
     void *scratch = cpu_rig_alloc(bytes, false);
     memset(scratch, 0xff, bytes);
     entry_fn *fn;
@@ -144,15 +171,33 @@ static tw_status load_and_run(const job *j, const interp_arg *arg, const int64_t
     return TW_OK;
 }
 
-tw_status cpu_rig_run(const ir_module *m, const target *t, const interp_arg *arg,
+static tw_status run_steps(const job *j, const interp_arg *arg, const int64_t *grid, int *failed)
+{
+    launch l = {.fn = j->m->kernel, .art = j->art, .arg = arg, .grid = grid};
+    tw_status st = TW_OK;
+
+    ck_assert_uint_le(j->art->nworkspaces, 4);
+    for (uint32_t i = 0; i < j->art->nworkspaces; i++) {
+        l.bytes[i] = (size_t)count_value(&l, &j->art->workspace[i]);
+        l.workspace[i] = cpu_rig_alloc(l.bytes[i], false);
+        memset(l.workspace[i], 0xff, l.bytes[i]);
+    }
+    for (uint32_t i = 0; i < j->art->nsteps && st == TW_OK; i++)
+        st = run_step(&l, &j->art->step[i], failed);
+    for (uint32_t i = 0; i < j->art->nworkspaces; i++)
+        cpu_rig_free(l.workspace[i], l.bytes[i], false);
+    return st;
+}
+
+tw_status cpu_rig_run(const ir_module *m, const target *t, bool pack, const interp_arg *arg,
                       const int64_t grid[3], int *failed)
 {
-    job j = {.m = m, .t = t};
+    job j = {.m = m, .t = t, .pack = pack};
 
     arena_init(&j.a);
     tw_status st = guard_run(compile, &j);
     if (st == TW_OK)
-        st = load_and_run(&j, arg, grid, failed);
+        st = run_steps(&j, arg, grid, failed);
     arena_release(&j.a);
     return st;
 }

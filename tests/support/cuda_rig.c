@@ -107,9 +107,9 @@ static tw_status rig_compile(const target *t, const target_input *in, arena *a, 
         art->step->grid_map[i] = i;
     art->ncounters = rig_ncounters;
     art->nworkspaces = rig_nworkspaces;
-    art->workspace = ARENA_ARRAY(a, recipe_workspace, rig_nworkspaces);
+    art->workspace = ARENA_ARRAY(a, recipe_count, rig_nworkspaces);
     for (uint32_t i = 0; i < rig_nworkspaces; i++)
-        art->workspace[i] = (recipe_workspace){.base = 1000};
+        art->workspace[i] = (recipe_count){.factor = 1000};
     art->nasserts = 2;
     art->assert_text = asserts;
     art->launch_text = artifact_launch_text(a, in->module);

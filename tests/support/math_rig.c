@@ -96,7 +96,8 @@ static tw_status run_guarded(void *arg)
     memset(r->out, 0xa5, bytes_of(r));
     arena_init(&a);
     intern_init(&names, &a);
-    tw_status st = cpu_rig_run(kernel_of(r, &a, &names, job->scalar), job->on, args, grid, &failed);
+    tw_status st =
+        cpu_rig_run(kernel_of(r, &a, &names, job->scalar), job->on, false, args, grid, &failed);
     arena_release(&a);
     return st;
 }

@@ -116,7 +116,7 @@ tw_status proof_load(tw_context *cx, const proof_code *c, tw_kernel **out)
 static tw_status proof_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
     static const char *asserts[] = {"x[0] is not negative: {0}, {1}"};
-    static const recipe_workspace space = {.base = PROOF_WORKSPACE};
+    static const recipe_count space = {.factor = PROOF_WORKSPACE};
     const proof_code *code = all[place_of(in->module->kernel->name)];
     artifact *art = ARENA_NEW(a, artifact);
 
@@ -125,7 +125,7 @@ static tw_status proof_compile(const target *t, const target_input *in, arena *a
     art->object = ARENA_NEW(a, code_object);
     *art->object =
         (code_object){OBJECT_PTX, (uint32_t)strlen(code->ptx), (const uint8_t *)code->ptx};
-    art->workspace = ARENA_NEW(a, recipe_workspace);
+    art->workspace = ARENA_NEW(a, recipe_count);
     *art->workspace = space;
     art->step = ARENA_NEW(a, recipe_step);
     *art->step = (recipe_step){.symbol = "proof",

@@ -15,14 +15,15 @@ static recipe_step steps[] = {
      .symbol = "attention_fwd",
      .nslots = sizeof slots / sizeof *slots,
      .slot = slots,
+     .programs = {.factor = 1, .more = 1, .nterms = 1, .dim = {2}, .per = {64}},
      .grid_map = {2, 0, 1},
      .reversed = 4,
      .block_threads = 128,
      .shared_bytes = 98304},
 };
-static recipe_workspace workspaces[] = {
-    {.base = 64},
-    {.base = 0, .nterms = 2, .dim = {3, 4}, .per_dim = {4, 1024}},
+static recipe_count workspaces[] = {
+    {.factor = 64},
+    {.factor = 2, .more = 1, .nterms = 2, .dim = {3, 4}, .per = {4, 1024}},
 };
 static code_object objects[] = {
     {OBJECT_ELF, 4, (const uint8_t *)"\177ELF"},
@@ -95,12 +96,15 @@ START_TEST(everything_reads_back)
         ck_assert_int_eq(s->slot[i].index, slots[i].index);
         ck_assert_int_eq(s->slot[i].param, slots[i].param);
     }
+    ck_assert_int_eq((int)s->programs.more, 1);
+    ck_assert_int_eq(s->programs.per[0], 64);
+    ck_assert_int_eq((int)art->step[0].programs.factor, 0);
     ck_assert_int_eq(s->grid_map[0], 2);
     ck_assert_int_eq(s->reversed, 4);
     ck_assert_int_eq(s->shared_bytes, 98304);
     ck_assert_int_eq(art->step[0].scratch_bytes, 1 << 20);
     ck_assert_int_eq(art->workspace[1].nterms, 2);
-    ck_assert_int_eq(art->workspace[1].per_dim[1], 1024);
+    ck_assert_int_eq(art->workspace[1].per[1], 1024);
     ck_assert_str_eq(art->assert_text[0], asserts[0]);
     ck_assert_int_eq(art->nprints, 2);
     ck_assert_str_eq(art->print[1].text, prints[1].text);

@@ -120,7 +120,7 @@ static int check_target(random_ir *g, const target *t, const memory *start, cons
     char text[256] = "";
 
     bind(g, &m);
-    tw_status st = cpu_rig_run(g->m, t, g->arg, g->grid, &failed);
+    tw_status st = cpu_rig_run(g->m, t, false, g->arg, g->grid, &failed);
     wrong = st == TW_OK && failed == 0 ? differences(g, &m, want, text, sizeof text) : -1;
     if (st != TW_OK)
         snprintf(text, sizeof text, "%s: %s", tw_status_name(st), tw_last_error()->text);

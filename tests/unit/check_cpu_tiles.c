@@ -160,7 +160,7 @@ static const target *emulation(void)
     return *t;
 }
 
-static double run(const ir_module *m, const extent *e, const int64_t grid[3], bool whole)
+static double run(const ir_module *m, bool pack, const extent *e, const int64_t grid[3], bool whole)
 {
     pair p = {.m = m};
     interp_fault fault = {0};
@@ -171,7 +171,7 @@ static double run(const ir_module *m, const extent *e, const int64_t grid[3], bo
     interp_launch l = {.arg = p.want, .grid = {grid[0], grid[1], grid[2]}};
     ck_assert_int_eq(interp_run(interp_prepare(&schedule_memory, m), &l, 0, INT64_MAX, &fault),
                      TW_OK);
-    tw_status st = cpu_rig_run(m, emulation(), p.got, grid, &failed);
+    tw_status st = cpu_rig_run(m, emulation(), pack, p.got, grid, &failed);
     ck_assert_msg(st == TW_OK && failed == 0, "%s: %s", tw_status_name(st), tw_last_error()->text);
     return worst(&p);
 }
@@ -186,7 +186,13 @@ typedef struct attention {
 static const attention attentions[] = {{64, 34, 40, 64, true, 0.0},  {80, 48, 16, 18, false, 2.0},
                                        {40, 40, 80, 24, true, 0.0},  {72, 72, 24, 80, false, 0.0},
                                        {64, 64, 32, 16, false, 2.0}, {34, 50, 17, 22, true, 0.0}};
-enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
+/* Blocks of V that are turned in whole registers, and others. */
+static const attention packed[] = {
+    {64, 34, 40, 64, true, 0.0}, {64, 64, 32, 16, false, 2.0}, {32, 96, 32, 32, true, 0.0}};
+enum {
+    ATTENTIONS = sizeof attentions / sizeof *attentions,
+    PACKED = sizeof packed / sizeof *packed
+};
 
 static ir_module *lower_attention(const attention *k)
 {
@@ -199,11 +205,12 @@ static ir_module *lower_attention(const attention *k)
 
 static tw_status run_attention(void *arg)
 {
-    const attention *k = arg;
+    const attention *k = *(const attention **)arg;
     extent e[] = {{"B", 1}, {"H", 2}, {"HK", 1}, {"M", 75}, {"N", 83}};
     int64_t grid[3] = {(75 + k->block_m - 1) / k->block_m, 2, 1};
     scale = k->scale > 0.0 ? k->scale : 0.125;
-    double error = run(lower_attention(k), e, grid, false);
+    bool pack = k >= packed && k < packed + PACKED;
+    double error = run(lower_attention(k), pack, e, grid, false);
 
     /* o is rounded to bf16 on both sides, and p before it: two units of 2^-8 */
     ck_assert_msg(error <= 0x1p-7, "D %d: %g", k->d, error);
@@ -212,7 +219,15 @@ static tw_status run_attention(void *arg)
 
 START_TEST(attention_in_tiles)
 {
-    attention k = attentions[_i];
+    const attention *k = &attentions[_i];
+
+    ck_assert_int_eq(guard_run(run_attention, &k), TW_OK);
+}
+END_TEST
+
+START_TEST(attention_in_packed_tiles)
+{
+    const attention *k = &packed[_i];
 
     ck_assert_int_eq(guard_run(run_attention, &k), TW_OK);
 }
@@ -255,7 +270,7 @@ static tw_status run_product(void *arg)
         arena_printf(&schedule_memory, "TM=%d,TK=%d,TN=%d", k->tile_m, k->tile_k, k->tile_n);
     extent e[] = {{"M", k->m}, {"K", k->k}, {"N", k->n}};
     double error =
-        run(schedule_lower_text(p->text, values, 0), e, (const int64_t[]){1, 1, 1}, true);
+        run(schedule_lower_text(p->text, values, 0), false, e, (const int64_t[]){1, 1, 1}, true);
 
     ck_assert_msg(error == 0.0, "%d x %d x %d: %g", k->m, k->k, k->n, error);
     return TW_OK;
@@ -382,6 +397,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     int emulated = emulation() ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
+    tcase_add_loop_test(t, attention_in_packed_tiles, 0, PACKED * emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, gathered_operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);

@@ -99,8 +99,8 @@ static recipe_slot shared_slot[] = {
 static void add_workspaces(void)
 {
     static recipe_step step[2];
-    static recipe_workspace work[2] = {{.base = 10},
-                                       {.base = 1, .nterms = 1, .dim = {0}, .per_dim = {8}}};
+    static recipe_count work[2] = {{.factor = 10},
+                                   {.factor = 8, .more = 2, .nterms = 1, .dim = {0}, .per = {1}}};
 
     for (int i = 0; i < 2; i++) {
         step[i] = exe->art->step[0];
@@ -123,7 +123,7 @@ START_TEST(workspaces_and_counters)
     ck_assert_int_eq(ncalls, 2);
     const struct call first = calls[0];
     ck_assert_uint_ge(first.slot[1] - first.slot[0], 10);
-    ck_assert_uint_ge(first.slot[2] - first.slot[1], 801);
+    ck_assert_uint_ge(first.slot[2] - first.slot[1], 816);
     ck_assert_uint_eq(first.slot[3] - first.slot[2], 8);
     ck_assert_uint_eq(first.slot[0] % 64, 0);
     ck_assert_uint_eq(first.slot[1] % 64, 0);
@@ -146,13 +146,37 @@ START_TEST(workspaces_that_cannot_be)
     mem_fail_after(1);
     RT_FAILS(runtime_launch_exe(exe, &args, NULL), TW_E_NOMEM, "workspace");
     mem_fail_after(0);
-    exe->art->workspace[1].per_dim[0] = INT64_MAX / 2;
+    exe->art->workspace[1].factor = INT64_MAX / 2;
     RT_FAILS(runtime_launch_exe(exe, &args, NULL), TW_E_LIMIT, "larger than memory");
-    exe->art->workspace[1].per_dim[0] = 8;
+    exe->art->workspace[1].factor = 8;
     ck_assert_int_eq(ncalls, 0);
     spy_status = error_set(TW_E_DRIVER, "no");
     ck_assert_int_eq(runtime_launch_exe(exe, &args, NULL), TW_E_DRIVER);
     ck_assert_int_eq(ncalls, 1); /* the second step is not run */
+}
+END_TEST
+
+/* One program a block of 64 of the 100 elements, and one more, whatever part of the kernel's grid
+ * is launched. */
+START_TEST(a_step_with_a_grid_of_its_own)
+{
+    const launch_options part = {.program_first = 1, .program_count = 1};
+    recipe_count *programs;
+
+    add_workspaces();
+    programs = &exe->art->step[0].programs;
+    *programs = (recipe_count){.factor = 1, .more = 1, .nterms = 1, .dim = {0}, .per = {64}};
+    for (int i = 0; i < 2; i++) {
+        ncalls = 0;
+        RT_OK(runtime_launch_exe(exe, &args, i ? &part : NULL));
+        ck_assert_int_eq(ncalls, 2);
+        ck_assert_int_eq((int)calls[0].first, 0);
+        ck_assert_int_eq((int)calls[0].count, 3);
+        ck_assert_int_eq((int)calls[1].first, i);
+        ck_assert_int_eq((int)calls[1].count, i ? 1 : 4);
+    }
+    programs->factor = INT32_MAX;
+    RT_FAILS(runtime_launch_exe(exe, &args, NULL), TW_E_LIMIT, "more than 2147483647 programs");
 }
 END_TEST
 
@@ -198,6 +222,8 @@ START_TEST(recipes_that_do_not_fit)
     exe->art->workspace[1].dim[0] = 1;
     RT_FAILS(recipe_check(exe), TW_E_LIMIT, "does not fit");
     exe->art->workspace[1].dim[0] = 0;
+    exe->art->step[1].programs = (recipe_count){.factor = 1, .nterms = 1};
+    RT_FAILS(recipe_check(exe), TW_E_LIMIT, "does not fit"); /* in blocks of 0 */
 }
 END_TEST
 
@@ -210,6 +236,7 @@ Suite *test_suite(void)
     tcase_add_test(t, slots_in_order);
     tcase_add_test(t, workspaces_and_counters);
     tcase_add_test(t, workspaces_that_cannot_be);
+    tcase_add_test(t, a_step_with_a_grid_of_its_own);
     tcase_add_test(t, timing_counts_one_launch);
     tcase_add_test(t, recipes_that_do_not_fit);
     suite_add_tcase(s, t);

@@ -38,7 +38,8 @@ LLVMValueRef cpu_slot(cpu_emit *e, enum slot_kind kind, int param, int index)
     vec_push(&e->slots, e->a, s);
     LLVMPositionBuilderBefore(e->cx->b, LLVMGetBasicBlockTerminator(e->entry));
     LLVMValueRef at = ll_gep(e->cx, e->cx->i64, e->arg_slots, ll_i64(e->cx, i));
-    LLVMTypeRef type = kind == SLOT_POINTER || kind == SLOT_CALLS ? e->cx->ptr : e->cx->i64;
+    bool pointer = kind == SLOT_POINTER || kind == SLOT_WORKSPACE || kind == SLOT_CALLS;
+    LLVMTypeRef type = pointer ? e->cx->ptr : e->cx->i64;
     LLVMValueRef v = ll_load(e->cx, type, at, 8);
     vec_push(&e->slot_value, e->a, v);
     cpu_home(e);
@@ -52,6 +53,20 @@ static LLVMValueRef dimension(cpu_emit *e, int dim)
     return d->is_const ? ll_i64(e->cx, d->value) : cpu_slot(e, SLOT_DIM, 0, dim);
 }
 
+/* Dense, of constant extents. */
+static void view_workspace(cpu_emit *e, const ir_param *p, cpu_view *v)
+{
+    int64_t stride = 1;
+
+    v->base = cpu_slot(e, SLOT_WORKSPACE, 0, p->symbol);
+    for (int d = p->type.rank - 1; d >= 0; d--) {
+        int64_t extent = e->fn->dims.at[p->dim[d]].value;
+        v->stride[d] = ll_i64(e->cx, stride);
+        v->extent[d] = ll_i64(e->cx, extent);
+        stride *= extent;
+    }
+}
+
 const cpu_view *cpu_view_of(cpu_emit *e, int param)
 {
     cpu_view *v = &e->view[param];
@@ -59,6 +74,10 @@ const cpu_view *cpu_view_of(cpu_emit *e, int param)
 
     if (v->base)
         return v;
+    if (p->kind == PARAM_WORKSPACE) {
+        view_workspace(e, p, v);
+        return v;
+    }
     v->base = cpu_slot(e, SLOT_POINTER, param, 0);
     for (int d = 0; d < p->type.rank; d++) {
         bool unit = p->unit_inner && d == p->type.rank - 1;
@@ -86,7 +105,7 @@ static void read_scalar_params(cpu_emit *e)
     for (uint32_t i = 0; i < e->fn->params.n; i++) {
         const ir_param *p = &e->fn->params.at[i];
         ir_val v = e->fn->body->arg + i;
-        if (p->kind == PARAM_TENSOR || e->plan->value.at[v].uses.n == 0)
+        if (p->type.kind == TYPE_VIEW || e->plan->value.at[v].uses.n == 0)
             continue;
         LLVMValueRef bits =
             p->kind == PARAM_DIM ? dimension(e, p->symbol) : cpu_slot(e, SLOT_SCALAR, (int)i, 0);

@@ -138,6 +138,28 @@ static void wish_memory(const former *f, wish *w)
         w->reads = w->writes = memory_bit(f, op);
 }
 
+/* The same where the item stores that tile turned, in the order of the other tensor, in whole
+ * registers. */
+static ir_op *turned_to_store(const former *f, const wish *w)
+{
+    const cpu_plan *p = f->p;
+    int dim[TILE_MAX_RANK], registers = 2 * p->isa->lanes;
+
+    if (w->space.rank != 2 || w->space.dtype != DT_BF16 || w->lane != 1 ||
+        w->space.shape[1] % registers || cpu_contiguous_dim(p, w->item.op) != 1)
+        return NULL;
+    ir_val v = cpu_strip(p, w->item.v, dim);
+    ir_op *load = ir_def(p->fn, v);
+    for (int d = 0; d < (int)w->item.op->attr[0].ints.n; d++) {
+        if (!(w->item.op->attr[1].i >> d & 1))
+            return NULL;
+    }
+    return load && load->code == OP_LOAD && p->value.at[v].place == CPU_VIRTUAL && dim[0] == 1 &&
+                   cpu_contiguous_dim(p, load) == 1
+               ? load
+               : NULL;
+}
+
 /* cpu_turn.c has its loops. */
 static ir_op *turned_load(const former *f, const wish *w)
 {
@@ -145,6 +167,8 @@ static ir_op *turned_load(const former *f, const wish *w)
     const cpu_value *v = &p->value.at[w->item.v];
     ir_op *op = ir_def(p->fn, w->item.v);
 
+    if (w->item.kind == ITEM_STORE)
+        return turned_to_store(f, w);
     if (w->item.kind != ITEM_BUFFER || w->item.buf || w->block < 0 ||
         !(v->narrow || w->pairs == w->block) || w->space.shape[w->block] < p->isa->lanes)
         return NULL;

@@ -1,9 +1,11 @@
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
 #include "compiler/ir/iredit.h"
+#include "compiler/ir/irtext.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/target/cpu/cpu_emit.h"
 #include "compiler/target/cpu/cpu_features.h"
+#include "compiler/target/cpu/cpu_pack.h"
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/target/target.h"
 #include <elf.h>
@@ -20,7 +22,8 @@ typedef struct job {
     const target_input *in;
     enum llvm_output what;
     arena *a;
-    cpu_emit e;
+    cpu_packs packs;
+    VEC(cpu_emit) steps; /* of the launch, in order: one that fills each workspace, the kernel */
     const char *data;
     size_t size;
 } job;
@@ -31,8 +34,10 @@ static tw_status generate(llvm_session *s, void *arg)
     llvm_machine machine = {j->isa->triple, j->isa->cpu, cpu_features_text(j->a, j->isa->sets)};
 
     llvm_session_target(s, &machine);
-    j->e.cx = &s->cx;
-    cpu_emit_function(&j->e, j->in->module->kernel->name);
+    for (uint32_t i = 0; i < j->steps.n; i++) {
+        j->steps.at[i].cx = &s->cx;
+        cpu_emit_function(&j->steps.at[i], j->steps.at[i].fn->name);
+    }
     return llvm_session_emit(s, j->what, j->a, &j->data, &j->size);
 }
 
@@ -53,16 +58,11 @@ static span largest_tile(const cpu_plan *p)
     return where;
 }
 
-static tw_status run_job(job *j)
+/* Plans the code of one step of the launch. */
+static tw_status plan_step(job *j, ir_module *m)
 {
-    ir_fn *fn = j->in->module->kernel;
-
-    if (j->in->module->level != 1)
-        return error_set(TW_E_UNSUPPORTED,
-                         "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
-                         "of the CPU take level 1; device 'interp' runs both");
-    TRY(pipeline_run_tails(j->in->module, j->in->diags, j->in->passes));
-    const cpu_plan *plan = cpu_plan_new(j->a, fn, j->isa);
+    TRY(pipeline_run_tails(m, j->in->diags, j->in->passes));
+    const cpu_plan *plan = cpu_plan_new(j->a, m->kernel, j->isa);
     if (plan->scratch_bytes > CPU_MAX_SCRATCH) {
         diag *d = diag_add(j->in->diags, DIAG_LIMIT, largest_tile(plan),
                            "the tiles of one program take %lld bytes; the limit is %lld",
@@ -70,8 +70,34 @@ static tw_status run_job(job *j)
         diag_hint(j->in->diags, d, "use smaller tiles");
         return TW_E_LIMIT;
     }
-    j->e = (cpu_emit){.plan = plan, .isa = j->isa, .fn = fn, .a = j->a, .diags = j->in->diags};
-    return llvm_session_run(fn->name, generate, j);
+    cpu_emit e = {.plan = plan, .isa = j->isa, .fn = m->kernel, .a = j->a, .diags = j->in->diags};
+    vec_push(&j->steps, j->a, e);
+    return TW_OK;
+}
+
+static bool is_on(const target_input *in, const char *param)
+{
+    const ir_binding *b = binding_find(in->config, in->nconfig, param);
+
+    return b && b->value == 1;
+}
+
+static tw_status run_job(job *j)
+{
+    ir_module *m = j->in->module;
+
+    if (j->in->module->level != 1)
+        return error_set(TW_E_UNSUPPORTED,
+                         "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
+                         "of the CPU take level 1; device 'interp' runs both");
+    if (is_on(j->in, "pack")) {
+        m = ir_clone(m, j->a); /* the caller's has the parameters that a launch passes */
+        cpu_pack_operands(m, &j->packs);
+    }
+    for (uint32_t i = 0; i < j->packs.n; i++)
+        TRY(plan_step(j, j->packs.at[i].module));
+    TRY(plan_step(j, m));
+    return llvm_session_run(m->kernel->name, generate, j);
 }
 
 static const cpu_isa *isa_of(const target *t)
@@ -100,25 +126,70 @@ static uint32_t machine_code_bytes(const char *object, size_t size)
     return (uint32_t)sum;
 }
 
+static recipe_step step_of(arena *a, const cpu_emit *e)
+{
+    return (recipe_step){.symbol = arena_strdup(a, e->fn->name),
+                         .nslots = e->slots.n,
+                         .slot = e->slots.at,
+                         .grid_map = {0, 1, 2},
+                         .scratch_bytes = e->plan->scratch_bytes};
+}
+
+/* In front of the step of the kernel, those that fill workspaces. */
+static void add_packing(artifact *art, arena *a, const job *j)
+{
+    uint32_t n = j->packs.n;
+    recipe_step *step = ARENA_ARRAY(a, recipe_step, n + 1);
+
+    art->nworkspaces = n;
+    art->workspace = ARENA_ARRAY(a, recipe_count, n);
+    for (uint32_t i = 0; i < n; i++) {
+        step[i] = step_of(a, &j->steps.at[i]);
+        step[i].programs = j->packs.at[i].programs;
+        art->workspace[i] = j->packs.at[i].bytes;
+    }
+    step[n] = *art->step;
+    art->step = step;
+    art->nsteps = n + 1;
+}
+
 static tw_status cpu_compile(const target *t, const target_input *in, arena *a, artifact **out)
 {
     job j = {.isa = isa_of(t), .in = in, .what = LLVM_OUTPUT_OBJECT, .a = a};
-    const ir_binding *order = binding_find(in->config, in->nconfig, "order");
     int ops = ir_op_count(in->module->kernel);
 
     TRY(run_job(&j));
     artifact *art = artifact_of_code(a, in->module, OBJECT_ELF, j.data, j.size);
-    art->step->nslots = j.e.slots.n;
-    art->step->slot = j.e.slots.at;
-    art->step->reversed = order && order->value == 1;
-    art->step->scratch_bytes = j.e.plan->scratch_bytes;
-    art->nasserts = j.e.asserts.n;
-    art->assert_text = j.e.asserts.at;
-    art->nprints = j.e.prints.n;
-    art->print = j.e.prints.at;
+    const cpu_emit *kernel = &j.steps.at[j.packs.n];
+    *art->step = step_of(a, kernel);
+    art->step->reversed = is_on(in, "order");
+    art->nasserts = kernel->asserts.n;
+    art->assert_text = kernel->asserts.at;
+    art->nprints = kernel->prints.n;
+    art->print = kernel->prints.at;
+    add_packing(art, a, &j);
     art->ir_ops = ops;
     art->code_bytes = machine_code_bytes(j.data, j.size);
     *out = art;
+    return TW_OK;
+}
+
+/* Nothing but what code it would be: packing leaves most kernels as they are. */
+static tw_status cpu_needs(const target *t, const target_input *in, target_needs *out)
+{
+    hash128 code = ir_hash(in->module);
+    cpu_packs packs = {0};
+
+    (void)t;
+    if (is_on(in, "pack"))
+        cpu_pack_operands(ir_clone(in->module, in->module->a), &packs);
+    for (uint32_t i = 0; i < in->nconfig; i++) {
+        const ir_binding *b = &in->config[i];
+        if (target_sched(t, b->name) && (strcmp(b->name, "pack") != 0 || packs.n))
+            code =
+                hash_mix(code, hash_mix(hash_str(b->name), hash_mem(&b->value, sizeof b->value)));
+    }
+    *out = (target_needs){.code = code};
     return TW_OK;
 }
 
@@ -159,20 +230,28 @@ static const sched_param schedule[] = {
      .value = {0, 1},
      .lo = 0,
      .hi = 1},
+    {.name = "pack",
+     .help = "1: what dots of bf16 read against a tensor's order is turned once a launch",
+     .n = 2,
+     .value = {0, 1},
+     .lo = 0,
+     .hi = 1},
 };
 
-#define CPU_TARGET(id, text, about, isa_data, usable_fn)                                           \
+/* Where dots of bf16 are elements of f32, the last parameter is nothing to tune. */
+#define CPU_TARGET(id, text, about, isa_data, usable_fn, turns)                                    \
     const target id = {.name = text,                                                               \
                        .family = "cpu",                                                            \
                        .help = about,                                                              \
                        .sched = schedule,                                                          \
-                       .nsched = sizeof schedule / sizeof *schedule,                               \
+                       .nsched = sizeof schedule / sizeof *schedule - ((turns) ? 0 : 1),           \
                        .emits = stages,                                                            \
                        .data = isa_data,                                                           \
                        .usable = usable_fn,                                                        \
                        .features = features_of,                                                    \
                        .compile = cpu_compile,                                                     \
-                       .emit = cpu_emit_stage}
+                       .emit = cpu_emit_stage,                                                     \
+                       .needs = (turns) ? cpu_needs : NULL}
 
 static bool never(const target *t)
 {
@@ -188,7 +267,7 @@ static const cpu_isa neon = {.name = "armv8-a",
                              .nr = 4,
                              .fma = true};
 
-CPU_TARGET(cpu_neon, "cpu-neon", "AArch64 with NEON", &neon, never);
+CPU_TARGET(cpu_neon, "cpu-neon", "AArch64 with NEON", &neon, never, false);
 
 #if defined(__x86_64__)
 static bool has_features(const target *t)
@@ -253,18 +332,19 @@ static const cpu_isa generic = {.name = "x86-64-v2",
                                 .mr = 4,
                                 .nr = 2};
 
-static CPU_TARGET(cpu_amx, "cpu-amx", "AVX-512 and AMX with BF16", &amx, has_tiles);
+static CPU_TARGET(cpu_amx, "cpu-amx", "AVX-512 and AMX with BF16", &amx, has_tiles, true);
 static CPU_TARGET(cpu_avx512_bf16, "cpu-avx512-bf16",
                   "AVX-512 that multiplies pairs of bf16 at full rate", &avx512_bf16,
-                  has_fast_pairs);
-static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_features);
-static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_features);
-static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_features);
+                  has_fast_pairs, true);
+static CPU_TARGET(cpu_avx512, "cpu-avx512", "AVX-512 (F, BW, DQ, VL, CD)", &avx512, has_features,
+                  false);
+static CPU_TARGET(cpu_avx2, "cpu-avx2", "AVX2 with FMA", &avx2, has_features, false);
+static CPU_TARGET(cpu_generic, "cpu-generic", "SSE 4.2", &generic, has_features, false);
 
 static CPU_TARGET(amx_emulated, "cpu-amx-emulated", "cpu-amx without its registers", &emulated,
-                  has_features);
+                  has_features, true);
 static CPU_TARGET(amx_emulated_avx2, "cpu-amx-emulated", "cpu-amx without its registers",
-                  &emulated_avx2, has_features);
+                  &emulated_avx2, has_features, true);
 
 const target *const cpu_amx_emulated[] = {&amx_emulated, &amx_emulated_avx2, NULL};
 const target *const cpu_targets[] = {&cpu_amx,  &cpu_avx512_bf16, &cpu_avx512,
@@ -280,7 +360,7 @@ static const cpu_isa generic = {
     .name = "generic", .cpu = "generic", .lanes = 4, .mr = 6, .nr = 4, .fma = true};
 
 static CPU_TARGET(cpu_generic, "cpu-generic", "the vectors that every processor of this kind has",
-                  &generic, always);
+                  &generic, always, false);
 
 const target *const cpu_targets[] = {&cpu_generic, NULL};
 #endif

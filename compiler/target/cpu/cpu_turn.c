@@ -1,5 +1,5 @@
 /* Operands of bf16 that lie against the order in which a dot wants them, turned as they are copied:
- * never as f32.
+ * never as f32. So are tiles that are stored turned.
  *
  *   narrow   the tensor's rows are to lie along the lanes: squares of 8 x 8 elements
  *   pairs    the same, but two elements of a row stay one word: squares of 4 x 4 words
@@ -10,14 +10,16 @@
  * move anything across them. */
 #include "compiler/base/check.h"
 #include "compiler/target/cpu/cpu_emit.h"
+#include "compiler/target/cpu/cpu_slice.h"
 #include <string.h>
 
 enum { PART = 8 /* elements */, MOST_ROWS = 2 * CPU_MAX_LANES };
 
 typedef struct turn {
     cpu_emit *e;
-    const ir_op *load;
-    const cpu_buf *to;
+    const ir_op *load, *store;
+    const cpu_buf *to; /* NULL where the tile is stored to a tensor */
+    bool pairs;
     ir_type space;
     int lane, inner;      /* dimensions: of the result's lanes, and along the tensor's rows */
     int high;             /* rows of a square, and its columns */
@@ -27,13 +29,15 @@ typedef struct turn {
     LLVMValueRef row[MOST_ROWS]; /* where parts are not loaded one by one: 2 * lanes elements */
 } turn;
 
+/* Of the tensor; what is stored is the tile that was loaded, with its dimensions swapped. */
 static cpu_at row_at(const turn *t, int i)
 {
-    cpu_at at = {.lane = t->inner};
+    int lane = t->store ? 1 - t->lane : t->lane;
+    cpu_at at = {.lane = 1 - lane};
 
-    at.i[t->lane] = t->at_lane;
-    at.i[t->lane].off += i;
-    at.i[t->inner] = t->k;
+    at.i[lane] = t->at_lane;
+    at.i[lane].off += i;
+    at.i[1 - lane] = t->k;
     return at;
 }
 
@@ -48,7 +52,7 @@ static LLVMValueRef part_of(const turn *t, int i, int c)
     if (t->row[i])
         return LLVMBuildShuffleVector(e->cx->b, t->row[i], LLVMGetPoison(LLVMTypeOf(t->row[i])),
                                       ll_iota(e->cx, PART * c, PART), "");
-    at.i[t->inner].off += PART * c;
+    at.i[at.lane].off += PART * c;
     return cpu_load_inside(e, t->load, &at, PART);
 }
 
@@ -64,7 +68,7 @@ static LLVMValueRef gather_parts(const turn *t, int j, int c)
         LLVMValueRef arg[] = {v, part_of(t, j + at / PART * t->high, c), ll_i64(e->cx, at)};
         v = ll_call(e->cx, "llvm.vector.insert", types, 2, arg, 3);
     }
-    return t->to->pairs ? LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i32, n / 2), "") : v;
+    return t->pairs ? LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i32, n / 2), "") : v;
 }
 
 /* The lanes of the block's element k. A buffer's rows are whole vectors of words in pairs, but of
@@ -74,8 +78,8 @@ static void put(const turn *t, LLVMValueRef v, int k)
 {
     cpu_emit *e = t->e;
     cpu_at at = {.lane = t->lane};
-    int lanes = e->isa->lanes, words = t->to->pairs || t->rows > lanes ? lanes : lanes / 2;
-    int bytes = (t->to->pairs ? 4 : 2) * lanes;
+    int lanes = e->isa->lanes, words = t->pairs || t->rows > lanes ? lanes : lanes / 2;
+    int bytes = (t->pairs ? 4 : 2) * lanes;
 
     at.i[t->lane] = t->at_lane;
     at.i[t->inner] = t->k;
@@ -84,7 +88,9 @@ static void put(const turn *t, LLVMValueRef v, int k)
     if (words < lanes)
         v = LLVMBuildShuffleVector(e->cx->b, v, LLVMGetPoison(LLVMTypeOf(v)),
                                    ll_iota(e->cx, 0, words), "");
-    ll_store(e->cx, v, cpu_buf_address(e, t->to, &at, e->depth), (unsigned)bytes);
+    LLVMValueRef p = t->store ? cpu_slice_address(e, t->store, &at, e->depth)
+                              : cpu_buf_address(e, t->to, &at, e->depth);
+    ll_store(e->cx, v, p, t->store ? cpu_slice_align(e, t->store) : (unsigned)bytes);
 }
 
 static void turn_block(turn *t, cpu_index k, int width)
@@ -170,14 +176,18 @@ static void turn_where_it_lies(turn *t)
 
 void cpu_emit_turned(cpu_emit *e, const cpu_nest *n)
 {
-    ir_val v = n->items.at[0].v;
-    const cpu_buf *to = &e->plan->bufs.at[cpu_buf_root(e->plan, e->plan->value.at[v].buf)];
-    turn t = {.e = e, .load = n->turned, .to = to, .space = n->space};
+    const cpu_item *item = &n->items.at[0];
+    turn t = {.e = e, .load = n->turned, .space = n->space, .lane = n->lane, .inner = n->inner};
 
-    ICHECK(n->space.rank == 2 && to->lane == n->lane, "an operand of a dot");
-    t.lane = n->lane;
-    t.inner = n->inner;
-    t.high = to->pairs ? PART / 2 : PART;
+    if (item->kind == ITEM_STORE) {
+        t.store = item->op;
+    } else {
+        t.to = &e->plan->bufs.at[cpu_buf_root(e->plan, e->plan->value.at[item->v].buf)];
+        t.pairs = t.to->pairs != 0;
+        ICHECK(t.to->lane == n->lane, "an operand of a dot");
+    }
+    ICHECK(n->space.rank == 2, "two dimensions are turned");
+    t.high = t.pairs ? PART / 2 : PART;
     if (is_gathered(&t))
         turn_all(&t, false);
     else

@@ -139,6 +139,14 @@ tw_status llvm_load(const void *bytes, size_t size, const char *symbol, llvm_loa
     return st;
 }
 
+tw_status llvm_find(llvm_loaded *l, const char *symbol, void **entry)
+{
+    pthread_mutex_lock(&lock);
+    tw_status st = look_up(l, symbol, entry);
+    pthread_mutex_unlock(&lock);
+    return st;
+}
+
 void llvm_unload(llvm_loaded *l)
 {
     if (!l)

@@ -13,6 +13,8 @@ typedef struct llvm_loaded llvm_loaded;
  * object of this machine, an undefined symbol): tw_last_error says why. Not under guard_run. */
 tw_status llvm_load(const void *bytes, size_t size, const char *symbol, llvm_loaded **out,
                     void **entry);
+/* Another symbol of the same object. TW_E_INTERNAL: it has none of that name. */
+tw_status llvm_find(llvm_loaded *l, const char *symbol, void **entry);
 void llvm_unload(llvm_loaded *l);
 
 #endif
