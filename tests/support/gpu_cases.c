@@ -334,6 +334,37 @@ static void a_step_of_zero(const gpu_place *p)
     num_free(&y);
 }
 
+/* Reductions whose results go through shared memory, in both arms of an if, two loops deep. */
+static void reductions_in_loops(const gpu_place *p)
+{
+    num_tensor y;
+    int32_t want = 0;
+
+    make(&y, "y", "i32", 0, 1);
+    const tw_arg args[] = {TW_TENSOR("y", &y.dl), TW_INT("n", 5)};
+    run_text(p,
+             "kernel nested(out y: i32[N], n: i32) grid (1) {\n"
+             "    var t = arange(256), total = 0, i = 0;\n"
+             "    while (i < n) {\n"
+             "        for k in range(0, i) {\n"
+             "            if ((i + k) % 2 == 0) total += max(t, 0); else total -= min(t, 0);\n"
+             "            t = t + where(arange(256) % 2 == 0, 1, -1);\n"
+             "        }\n"
+             "        i += 1;\n"
+             "    }\n"
+             "    store(y[0], total);\n"
+             "}\n",
+             args, 2);
+    for (int i = 0, step = 0; i < 5; i++)
+        for (int k = 0; k < i; k++, step++) {
+            int high = 254 + step > 255 - step ? 254 + step : 255 - step;
+            int low = 1 - step < step ? 1 - step : step;
+            want += (i + k) % 2 == 0 ? high : -low;
+        }
+    ck_assert_int_eq((int)num_get(y.type, y.base, 0).i, want);
+    num_free(&y);
+}
+
 static void on_the_interpreter(const char *text, const tw_arg *args, size_t n)
 {
     const gpu_place interp = {.spec = "interp"};
@@ -476,6 +507,7 @@ const gpu_case gpu_cases[] = {
     {"LAU-01", "more programs than 32 bits count", false, more_than_32_bits},
     {"LAU-03", "more members than 16 bits count", false, more_than_16_bits},
     {"CMP-03", "a step of 0", false, a_step_of_zero},
+    {"CMP-05", "reductions in loops", false, reductions_in_loops},
     {"CMP-07", "casts", false, casts},
     {"CMP-09", "functions", false, functions},
     {"DSL-07", "a checked kernel", false, a_checked_kernel},
