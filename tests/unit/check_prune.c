@@ -1,6 +1,7 @@
 #include "tests/support/runtime_fixture.h"
 #include "tuner/session.h"
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 static tw_device *dev;
@@ -69,10 +70,10 @@ END_TEST
 
 static tw_kernel *attention;
 
-/* attention_fwd in bf16, D = 128, on a GPU that is not there. */
-static bool pruned_on(tw_device *gpu, const char *pins)
+/* attention_fwd on a GPU that is not there. */
+static bool pruned_of(tw_device *gpu, enum dtype t, int64_t head_dim, const char *pins)
 {
-    static const int64_t value[] = {DT_BF16, 128, 128};
+    const int64_t value[] = {(int64_t)t, head_dim, head_dim};
     problem q;
     config c;
 
@@ -86,6 +87,11 @@ static bool pruned_on(tw_device *gpu, const char *pins)
         q.facts[i] = (tensor_facts){true, 16};
     RT_OK(config_pin(attention, gpu->target, gpu, &q, pins, &c, NULL));
     return prune(attention, gpu, &q, &c, &needs, why, sizeof why);
+}
+
+static bool pruned_on(tw_device *gpu, const char *pins)
+{
+    return pruned_of(gpu, DT_BF16, 128, pins);
 }
 
 START_TEST(limits_of_a_gpu)
@@ -110,6 +116,35 @@ START_TEST(limits_of_a_gpu)
     gpu.gpu.limits.registers_per_sm = 8192; /* a share of 64, when the estimate is 160 */
     ck_assert(pruned_on(&gpu, "BLOCK_M=64,BLOCK_N=64"));
     ck_assert_ptr_nonnull(strstr(why, "can have 64"));
+    tw_kernel_destroy(attention);
+}
+END_TEST
+
+static bool refused(int capability, int64_t head_dim, const char *pins)
+{
+    char path[16];
+
+    snprintf(path, sizeof path, "sm_%d", capability);
+    tw_device gpu = {.target = target_find(path), .gpu.limits = gpu_limits_of(capability)};
+    gpu.cx = rt_cx;
+    return pruned_of(&gpu, DT_F32, head_dim, pins);
+}
+
+/* Bytes of spill stores that ptxas gives, sm_80 and sm_120. */
+START_TEST(what_would_spill_is_refused)
+{
+    static const char small[] = "BLOCK_M=32,BLOCK_N=32,num_warps=8,num_stages=2";
+
+    RT_OK(tw_kernel_load(rt_cx, "kernels/attention_fwd.tw", NULL, &attention));
+    ck_assert(refused(80, 144, small)); /* 748 */
+    ck_assert_msg(strstr(why, "about 339 registers a thread"), "%s", why);
+    ck_assert(!refused(120, 144, small));                                           /* 0 */
+    ck_assert(!refused(80, 160, small));                                            /* 0 */
+    ck_assert(!refused(80, 144, "BLOCK_M=32,BLOCK_N=32,num_warps=4,num_stages=2")); /* 0 */
+    ck_assert(refused(80, 208, small));                                             /* 2936 */
+    ck_assert(refused(120, 208, "BLOCK_M=32,BLOCK_N=32,num_warps=8,num_stages=1")); /* 1832 */
+    ck_assert(refused(80, 64, "BLOCK_M=128,BLOCK_N=128,num_stages=1"));             /* 592 */
+    ck_assert(!refused(80, 64, "BLOCK_M=128,BLOCK_N=64,num_stages=1"));             /* 0 */
     tw_kernel_destroy(attention);
 }
 END_TEST
@@ -148,6 +183,7 @@ Suite *test_suite(void)
     tcase_add_test(t, an_unknown_cache_refuses_nothing);
     tcase_add_test(t, what_does_not_lower_is_left_to_the_compiler);
     tcase_add_test(t, limits_of_a_gpu);
+    tcase_add_test(t, what_would_spill_is_refused);
     tcase_add_test(t, the_same_code_is_known);
     suite_add_tcase(s, t);
     return s;

@@ -215,6 +215,43 @@ START_TEST(registers_of_attention)
 }
 END_TEST
 
+static int registers_on(int capability, const char *values, int warps, int lazy)
+{
+    schedule_params p = stages(1);
+    schedule_result r;
+
+    p.num_warps = warps;
+    p.lazy_rescale = lazy;
+    ir_module *m = schedule_lower(attention, values, 16);
+    ck_assert_int_eq(schedule_make(m, capability, p, &r), TW_OK);
+    return r.registers;
+}
+
+/* Each of 8 warps holds all of the accumulator; pieces of 4 rows of P, 36 columns of V. */
+START_TEST(registers_of_a_product_in_fma)
+{
+    const char *values = "T=f32,D=144,DV=144,CAUSAL=false,BLOCK_M=32,BLOCK_N=32";
+    int n = registers_on(120, values, 8, 1);
+
+    ck_assert_int_ge(n, 144 + 4 * 4 + 36 + 55);
+    ck_assert_int_le(n, 144 + 4 * 4 + 36 + 55 + 20);
+    ck_assert_int_lt(registers_on(120, values, 4, 1), n - 80); /* the accumulator in 4 shares */
+}
+END_TEST
+
+/* Where rows are reduced across warps, what they vote decides and shuffles follow: ptxas calls. */
+START_TEST(registers_of_calls)
+{
+    const char *f32 = "T=f32,D=80,DV=80,CAUSAL=false,BLOCK_M=64,BLOCK_N=64";
+    const char *bf16 = "T=bf16,D=80,DV=80,CAUSAL=false,BLOCK_M=64,BLOCK_N=64";
+
+    ck_assert_int_ge(registers_on(80, f32, 8, 1) - registers_on(120, f32, 8, 1), 50);
+    ck_assert_int_eq(registers_on(80, f32, 8, 0), registers_on(120, f32, 8, 0)); /* no vote */
+    ck_assert_int_eq(registers_on(80, f32, 4, 1), registers_on(120, f32, 4, 1)); /* whole rows */
+    ck_assert_int_eq(registers_on(80, bf16, 8, 1), registers_on(120, bf16, 8, 1));
+}
+END_TEST
+
 START_TEST(too_many_registers)
 {
     schedule_params p = stages(1);
@@ -359,6 +396,8 @@ Suite *test_suite(void)
     tcase_add_test(c, left_operand_in_registers);
     tcase_add_test(c, too_much_shared_memory);
     tcase_add_test(c, registers_of_attention);
+    tcase_add_test(c, registers_of_a_product_in_fma);
+    tcase_add_test(c, registers_of_calls);
     tcase_add_test(c, too_many_registers);
     tcase_add_test(c, parameters_out_of_bounds);
     tcase_add_test(c, asserts_with_values_keep_the_order);
