@@ -303,6 +303,32 @@ START_TEST(gathered_operands_in_tiles)
 }
 END_TEST
 
+/* Both operands lie against the dot's order, so there are two workspaces. */
+static tw_status run_against_order(void *arg)
+{
+    static const char text[] =
+        "kernel dots(at: bf16[K, M], b: bf16[K, N], out c: f32[M, N])\n"
+        "grid (cdiv(M, 32), cdiv(N, 32)) {\n"
+        "    let m0 = program_id(0) * 32, n0 = program_id(1) * 32;\n"
+        "    var s = zeros(f32[32, 32]);\n"
+        "    for k in range(0, K, 32)\n"
+        "        s = dot(trans(load(at[k :+ 32, m0 :+ 32])), load(b[k :+ 32, n0 :+ 32]), s);\n"
+        "    store(c[m0 :+ 32, n0 :+ 32], s);\n"
+        "}\n";
+    const extent e[] = {{"M", 70}, {"K", 95}, {"N", 50}};
+
+    (void)arg;
+    double error = run(schedule_lower_text(text, "", 0), true, e, (const int64_t[]){3, 2, 1}, true);
+    ck_assert_msg(error == 0.0, "%g", error);
+    return TW_OK;
+}
+
+START_TEST(two_packed_operands)
+{
+    ck_assert_int_eq(guard_run(run_against_order, NULL), TW_OK);
+}
+END_TEST
+
 /* ---- code ------------------------------------------------------------------------------------ */
 
 static int count(const char *text, const char *what)
@@ -398,6 +424,7 @@ Suite *test_suite(void)
     int emulated = emulation() ? 1 : 0;
     tcase_add_loop_test(t, attention_in_tiles, 0, ATTENTIONS * emulated);
     tcase_add_loop_test(t, attention_in_packed_tiles, 0, PACKED * emulated);
+    tcase_add_loop_test(t, two_packed_operands, 0, emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, gathered_operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);

@@ -165,9 +165,8 @@ static ir_val load_packed(ir_builder *b, ir_val view, ir_val block, ir_type t)
 
 /* Where block pid - 1 begins, the last dimension fastest. Of -1, at least one index comes out
  * negative: nothing of it is inside. */
-static void begin_of(ir_builder *b, const ir_op *load, ir_val pid, ir_val *at)
+static void begin_of(ir_builder *b, const ir_param *p, const ir_op *load, ir_val pid, ir_val *at)
 {
-    const ir_param *p = &b->fn->params.at[param_of(b->fn, load)];
     ir_val left = ir_binary(b, OP_SUB, pid, number(b, 1));
 
     for (int d = rank_of(load) - 1; d >= 0; d--) {
@@ -179,15 +178,16 @@ static void begin_of(ir_builder *b, const ir_op *load, ir_val pid, ir_val *at)
     }
 }
 
-static void fill_body(ir_fn *fn, const ir_op *load, ir_type block)
+/* load: the kernel's, of its parameter number `param` and of a tile like block. */
+static void fill_body(ir_fn *fn, int param, const ir_op *load, ir_type block)
 {
     ir_builder b = ir_at_end(fn, fn->body);
     ir_val at[VIEW_MAX_RANK], pid = ir_program_id(&b, 0), zero = number(&b, 0);
-    ir_val view = ir_param_value(fn, param_of(fn, load)), to[] = {pid, zero, zero};
+    ir_val view = ir_param_value(fn, param), to[] = {pid, zero, zero};
     ir_val packed = ir_param_value(fn, (int)fn->params.n - 1);
     int32_t extent[VIEW_MAX_RANK], whole[] = {0, block.shape[TOGETHER], block.shape[SUMMED]};
 
-    begin_of(&b, load, pid, at);
+    begin_of(&b, &fn->params.at[param], load, pid, at);
     for (int d = 0; d < rank_of(load); d++)
         extent[d] = (int32_t)extent_of(load, d);
     ir_val v = ir_trans(&b, ir_load(&b, view, at, extent), (int[]){1, 0});
@@ -209,7 +209,7 @@ static ir_module *filler(const packing *c, const ir_op *load, int index)
         ir_add_param(fn, c->fn->params.at[i]);
     ir_add_param(fn, workspace_param(fn, c->fn, load, index, DIR_OUT));
     ir_fn_begin(fn);
-    fill_body(fn, load, ir_type_of(c->fn, load->res));
+    fill_body(fn, param_of(c->fn, load), load, ir_type_of(c->fn, load->res));
     return m;
 }
 
