@@ -287,7 +287,8 @@ typedef struct tw_arg {
         int64_t i;              /* ints and bools                                */
         double f;
         const char *text;       /* a dtype ("f32"), a member of an enumeration, a function by
-                                   name or text ("col <= row"), or any value ("1e-3") */
+                                   name or text ("col <= row"), or any value ("1e-3"); NULL: as if
+                                   it were left out */
     } value;
 } tw_arg;
 
@@ -372,8 +373,8 @@ TW_API TW_CHECKED tw_status tw_kernel_shape(tw_kernel *k, const tw_arg *args, si
                                             DLDataType *dtype);
 
 /* Binds compile-time values and the configuration once; its launches take tensors and scalars by
- * position (in parameter order, names ignored; the last may be left out where they have defaults)
- * and skip the lookup.
+ * position (in parameter order, names ignored; one that has a default may be left out: at the end,
+ * or by TW_TEXT("", NULL) in its place) and skip the lookup.
  * k and dev must outlive it. Fails as tw_launch. */
 TW_API TW_CHECKED tw_status tw_kernel_specialize(tw_kernel *k, tw_device *dev, const tw_arg *args,
                                                  size_t count, const tw_launch_options *options,

@@ -49,6 +49,12 @@ static const tw_arg **place_of(resolver *r, const char *name, uint32_t *next)
     return NULL;
 }
 
+/* Keeps the place of one by position. */
+static bool is_left_out(const tw_arg *arg)
+{
+    return arg->kind == TW_ARG_TEXT && !arg->value.text;
+}
+
 static tw_status match_names(resolver *r, const tw_arg *args, size_t count)
 {
     uint32_t next = 0;
@@ -61,7 +67,8 @@ static tw_status match_names(resolver *r, const tw_arg *args, size_t count)
             return unknown_name(r->sig, args[i].name);
         if (*place)
             return ARG_ERROR(NULL, "argument '%s' is given twice", args[i].name);
-        *place = &args[i];
+        if (!is_left_out(&args[i]))
+            *place = &args[i];
     }
     return TW_OK;
 }
@@ -72,7 +79,7 @@ static tw_status match_positions(resolver *r, const tw_arg *args, size_t count)
         return ARG_ERROR(NULL, "kernel '%s' takes %u tensors and scalars by position, not %zu",
                          r->sig->name, r->sig->nparams, count);
     for (size_t i = 0; i < count; i++)
-        r->param[i] = &args[i];
+        r->param[i] = is_left_out(&args[i]) ? NULL : &args[i];
     return TW_OK;
 }
 

@@ -57,14 +57,14 @@ static void keep_place(memo_arg *m, const tw_arg *arg)
             m->name = r->sig->cons[i].name;
 }
 
-/* Texts may be other ones at the same place, and are seldom given. */
-static void keep(uint64_t owner, const tw_arg *args, size_t count)
+/* Texts may be other ones at the same place, and are seldom given; none is what keeps a place. */
+static void keep(uint64_t owner, bool named, const tw_arg *args, size_t count)
 {
     if (count > MEMO_ARGS)
         return;
     for (size_t i = 0; i < count; i++) {
         memo_arg *m = &memo.arg[i];
-        if (args[i].kind == TW_ARG_TEXT)
+        if (args[i].kind == TW_ARG_TEXT && (named || args[i].value.text))
             return;
         m->kind = args[i].kind;
         keep_place(m, &args[i]);
@@ -144,7 +144,7 @@ tw_status runtime_resolve_named(const tw_kernel *k, const tw_device *dev, const 
     memo.owner = 0;
     TRY(resolver_start(&memo.r, k, dev, 0, &memo.out));
     TRY(resolver_run(&memo.r, args, count));
-    keep(k->serial, args, count);
+    keep(k->serial, true, args, count);
     return TW_OK;
 }
 
@@ -159,6 +159,6 @@ tw_status runtime_resolve_bound(uint64_t serial, const executable *exe, const tw
         memo.out.p.cons[i].value = exe->p.cons[i].value;
     TRY(resolver_start(&memo.r, exe->kernel, exe->device, RESOLVE_BY_POSITION, &memo.out));
     TRY(resolver_run(&memo.r, args, count));
-    keep(serial, args, count);
+    keep(serial, false, args, count);
     return TW_OK;
 }

@@ -195,6 +195,7 @@ class Device(_Handle):
 
 class Kernel(_Handle):
     """A kernel as loaded. Call it with its arguments by name to run it; see the package's page.
+    None is as good as an argument that is left out.
 
     A launch's options, for parameters of the kernel that have such a name use `launch`:
       device: a Device, or its name as for Context.device; by default the one that holds the first
@@ -317,7 +318,8 @@ class Kernel(_Handle):
 
 class Bound(_Handle):
     """A kernel bound to a device, compile-time values and a configuration: Kernel.bind makes one.
-    Call it with tensors and scalars by name; it returns nothing."""
+    Call it with tensors and scalars by name; scalars that are left out keep their default. It
+    returns nothing."""
 
     def __init__(self, kernel, arguments, device, config):
         super().__init__(lib.tw_bound_destroy, kernel)
@@ -331,10 +333,12 @@ class Bound(_Handle):
                                        C.byref(options), self._out))
 
     def __call__(self, *, stream=None, **arguments):
-        ordered = {n: arguments.pop(n) for n in self._order if n in arguments}
-        if arguments:
-            raise TypeError(f"'{next(iter(arguments))}' is not a tensor or scalar of "
-                            f"{self._kernel.name}; those are {', '.join(self._order)}")
+        for name in arguments:
+            if name not in self._order:
+                raise TypeError(f"'{name}' is not a tensor or scalar of {self._kernel.name}; "
+                                f"those are {', '.join(self._order)}")
+        count = max((self._order.index(n) + 1 for n in arguments), default=0)
+        ordered = {n: arguments.get(n) for n in self._order[:count]}  # None keeps a place
         call = _Call(self._kernel, ordered, self._device, stream, allocate=False)
         check(lib.tw_bound_launch(self._open(), call.stream, call.args, len(call.args)))
 
@@ -355,12 +359,12 @@ class _Call:
         self.stream = _tensors.current_stream(arrays) if stream is None else _stream_of(stream)
         self.args = self._form(arguments)
         if allocate:
-            missing = [n for n in kernel._outputs if n not in arguments]
+            missing = [n for n in kernel._outputs if arguments.get(n) is None]
             if missing and arrays and kernel._inputs.issubset(borrowed):  # else the launch complains
                 arguments = dict(arguments, **self._allocate(kernel, missing, arrays[0]))
                 self.args = self._form(arguments)
             self.outputs = Outputs((p.name, arguments[p.name]) for p in kernel.parameters
-                                   if p.direction != "in" and p.name in arguments)
+                                   if p.direction != "in" and arguments.get(p.name) is not None)
 
     def _allocate(self, kernel, names, like):
         made = {}
@@ -379,6 +383,8 @@ class _Call:
             if name in self._keeps:
                 arg.kind = _abi.ARG_TENSOR
                 arg.value.tensor = C.pointer(self._keeps[name].tensor)
+            elif x is None:  # left out
+                arg.kind, arg.value.text = _abi.ARG_TEXT, None
             elif isinstance(x, bool):
                 arg.kind, arg.value.i = _abi.ARG_BOOL, x
             elif isinstance(x, str):

@@ -125,10 +125,23 @@ class Launches(unittest.TestCase):
         np.testing.assert_array_equal(y, x * np.float32(5))
         bound(x=x, y=y)
         np.testing.assert_array_equal(y, x * np.float32(2))
+        bound(x=x, y=y, by=None)
+        np.testing.assert_array_equal(y, x * np.float32(2))
         with self.assertRaisesRegex(TypeError, "'z' is not a tensor or scalar of scale"):
             bound(x=x, y=y, z=1)
         with self.assertRaisesRegex(tw.Error, "'y'"):
             bound(x=x)
+
+    def test_what_is_left_out_keeps_its_default(self):
+        sink = self.cx.load(ATTENTION.replace("attention_fwd", "variants/attention_sink"))
+        q, k, v = (random(1, 2, 33, 16, seed=i) for i in range(3))
+        given = dict(q=q, k=k, v=v, sinks=random(2, seed=5))
+        out = sink(**given, o=None, scale=None)
+        o, lse = np.zeros_like(out.o), np.zeros_like(out.lse)
+        sink.bind(dict(given, o=o, lse=lse))(**given, o=o, lse=lse)  # not scale and offset before sinks
+        np.testing.assert_array_equal(o, out.o)
+        with self.assertRaisesRegex(tw.Error, "'sank'"):
+            sink(**given, sank=None)
 
     def test_threads_share_a_kernel(self):
         attention, results = self.cx.load(ATTENTION), [None] * 6

@@ -117,6 +117,38 @@ START_TEST(bound)
 }
 END_TEST
 
+/* A text that is NULL keeps the place of what is left out, also of what is launched again. */
+START_TEST(left_out_in_the_middle)
+{
+    static const char text[] =
+        "kernel k[TWICE: bool = true](x: f32[N], out y: f32[N], by: f32 = 3.0, z: f32[N])\n"
+        "grid (1) { store(y[0 :+ 4], load(x[0 :+ 4]) * by + load(z[0 :+ 4]) * (TWICE ? 2 : 1)); }\n";
+    float x[4] = {1, 2, 3, 4}, y[4], z[4] = {10, 20, 30, 40};
+    int64_t n = 4;
+    DLTensor tx = f32(x, 1, &n), ty = f32(y, 1, &n), tz = f32(z, 1, &n);
+    tw_arg args[] = {TW_TENSOR("x", &tx), TW_TENSOR("y", &ty), TW_TEXT("by", NULL),
+                     TW_TENSOR("z", &tz), TW_TEXT("TWICE", NULL)};
+    tw_kernel *k;
+    tw_bound *b;
+
+    OK(tw_kernel_load_text(cx, "k.tw", text, sizeof text - 1, NULL, &k));
+    OK(tw_launch(k, dev, NULL, args, 5));
+    ck_assert_float_eq(y[3], 92.0f);
+    FAILS(tw_launch(k, dev, NULL, (tw_arg[]){TW_TEXT("buy", NULL)}, 1), TW_E_ARG, "'buy'");
+    OK(tw_kernel_specialize(k, dev, args, 5, NULL, &b));
+    for (int i = 0; i < 6; i++) {
+        args[2] = i % 3 == 2 ? TW_F32("", 5.0) : TW_TEXT("", NULL);
+        y[3] = 0.0f;
+        OK(tw_bound_launch(b, NULL, args, 4));
+        ck_assert_float_eq(y[3], i % 3 == 2 ? 100.0f : 92.0f);
+    }
+    args[3] = TW_TEXT("", NULL);
+    FAILS(tw_bound_launch(b, NULL, args, 4), TW_E_ARG, "tensor 'z' of kernel 'k' is not given");
+    tw_bound_destroy(b);
+    tw_kernel_destroy(k);
+}
+END_TEST
+
 START_TEST(refusals_name_the_argument)
 {
     static attention a;
@@ -567,6 +599,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_launch);
     tcase_add_test(t, bound);
+    tcase_add_test(t, left_out_in_the_middle);
     tcase_add_test(t, refusals_name_the_argument);
     tcase_add_test(t, contexts_do_not_mix);
     tcase_add_test(t, parameters);
