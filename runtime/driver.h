@@ -99,6 +99,8 @@ struct driver {
 
     /* Empties the caches before a timing, in the stream. NULL: they are left as they are. */
     tw_status (*flush)(tw_device *dev, tw_stream *stream);
+    /* Gives back the memory that flush took; the next flush takes it again. NULL: it took none. */
+    void (*flush_end)(tw_device *dev);
     /* Events for timing. NULL: the runtime reads the host's clock around launch and sync. */
     tw_status (*event_create)(tw_device *dev, void **event);
     void (*event_destroy)(tw_device *dev, void *event);

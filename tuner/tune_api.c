@@ -185,6 +185,7 @@ static tw_status cancelled(void)
 
 static tw_status run_session(tune_job *j)
 {
+    tw_device *dev = j->rq.dev;
     session *s;
 
     TRY(session_create(&j->rq, &s));
@@ -198,6 +199,8 @@ static tw_status run_session(tune_job *j)
             st = TW_E_NOMEM;
     }
     session_destroy(s);
+    if (dev->drv->flush_end)
+        dev->drv->flush_end(dev);
     return st == TW_E_CANCELLED ? cancelled() : st;
 }
 

@@ -100,10 +100,13 @@ tw_status cuda_copy(tw_device *dev, void *dst, const void *src, size_t size,
 tw_status cuda_clear(tw_device *dev, void *p, size_t size, tw_stream *stream);
 tw_status cuda_scratch_take(tw_device *dev, size_t size, tw_stream *stream, driver_scratch *out);
 void cuda_scratch_give(tw_device *dev, driver_scratch *s, tw_stream *stream);
+/* What cuMemAlloc gave; 0 does nothing. What a broken context has goes with the process. */
+void cuda_memory_free(cuda_device *d, CUdeviceptr at);
 void cuda_memory_drop(cuda_device *d); /* at close */
 
 /* cuda_timing.c */
 tw_status cuda_flush(tw_device *dev, tw_stream *stream);
+void cuda_flush_end(tw_device *dev);
 tw_status cuda_event_create(tw_device *dev, void **event);
 void cuda_event_destroy(tw_device *dev, void *event);
 tw_status cuda_event_record(tw_device *dev, void *event, tw_stream *stream);

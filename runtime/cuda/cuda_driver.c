@@ -26,6 +26,7 @@ const driver cuda_driver = {
     .scratch_take = cuda_scratch_take,
     .scratch_give = cuda_scratch_give,
     .flush = cuda_flush,
+    .flush_end = cuda_flush_end,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,

@@ -188,8 +188,7 @@ tw_status cuda_alloc(tw_device *dev, size_t size, void **out)
     return TW_OK;
 }
 
-/* What a broken context has goes with the process. */
-static void free_memory(cuda_device *d, CUdeviceptr at)
+void cuda_memory_free(cuda_device *d, CUdeviceptr at)
 {
     cuda_scope s;
 
@@ -216,7 +215,7 @@ void cuda_release(tw_device *dev, void *p)
     if (!found)
         return;
     forget_known(d);
-    free_memory(d, found->at);
+    cuda_memory_free(d, found->at);
     mem_free(found);
 }
 
@@ -271,7 +270,7 @@ static void scratch_free(cuda_device *d, cuda_scratch *w)
 {
     if (!w)
         return;
-    free_memory(d, w->at);
+    cuda_memory_free(d, w->at);
     mem_free(w);
 }
 
@@ -391,9 +390,9 @@ void cuda_memory_drop(cuda_device *d)
     while (d->blocks) {
         cuda_block *b = d->blocks;
         d->blocks = b->next;
-        free_memory(d, b->at);
+        cuda_memory_free(d, b->at);
         mem_free(b);
     }
-    free_memory(d, d->flush);
+    cuda_memory_free(d, d->flush);
     cuda_records_drop(d);
 }

@@ -30,14 +30,25 @@ tw_status cuda_flush(tw_device *dev, tw_stream *stream)
 
     tw_status st = cuda_enter_cold(d->cx, &s);
     if (st == TW_OK) {
-        pthread_mutex_lock(&d->lock);
+        pthread_mutex_lock(&d->lock); /* until it is queued: cuda_flush_end may want the block */
         st = flush_block(d);
+        if (st == TW_OK)
+            st = CUDA(d, cuMemsetD8Async, d->flush, 0, d->flush_size, (CUstream)(void *)stream);
         pthread_mutex_unlock(&d->lock);
     }
-    if (st == TW_OK)
-        st = CUDA(d, cuMemsetD8Async, d->flush, 0, d->flush_size, (CUstream)(void *)stream);
     cuda_leave(d->cx, &s);
     return st;
+}
+
+void cuda_flush_end(tw_device *dev)
+{
+    cuda_device *d = cuda_of(dev);
+
+    pthread_mutex_lock(&d->lock);
+    CUdeviceptr block = d->flush;
+    d->flush = 0;
+    pthread_mutex_unlock(&d->lock);
+    cuda_memory_free(d, block);
 }
 
 tw_status cuda_event_create(tw_device *dev, void **event)

@@ -243,6 +243,9 @@ static tw_status whole_session(void)
     if (from)
         dev->drv->event_destroy(dev, from);
     tw_memory_free(dev, p);
+    dev->drv->flush_end(dev);
+    if (st == TW_OK)
+        st = dev->drv->flush(dev, NULL); /* takes memory anew */
     tw_device_close(dev);
     ck_assert(st != TW_OK || strcmp(back, "abc") == 0);
     return st;
