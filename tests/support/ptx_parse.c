@@ -42,7 +42,7 @@ static bool constant(const char *word, uint64_t *out)
     if (!isdigit((unsigned char)word[0]) && word[0] != '-')
         return false;
     *out = word[0] == '-' ? (uint64_t)strtoll(word, &end, 0) : strtoull(word, &end, 0);
-    return *end == 0;
+    return *end == 0 || strcmp(end, "U") == 0;
 }
 
 /* A constant in a vector is a register that begins with that value. */
@@ -59,8 +59,11 @@ static int register_named(parser *r, const char *name)
         p->name = realloc(p->name, sizeof *p->name * (size_t)p->capnames);
         p->first = realloc(p->first, sizeof *p->first * (size_t)p->capnames);
     }
-    if (!constant(name, &p->first[p->nnames]))
+    if (!constant(name, &p->first[p->nnames])) {
         p->first[p->nnames] = 0;
+        if (isdigit((unsigned char)name[0]))
+            fail(r, "a constant that this machine cannot read", name);
+    }
     snprintf(p->name[p->nnames], sizeof *p->name, "%s", name);
     return p->nnames++;
 }

@@ -54,6 +54,17 @@ START_TEST(ptx_gives_what_the_interpreter_gives)
 }
 END_TEST
 
+/* Of each other code path some, in turn: LLVM selects other instructions for newer ones. */
+START_TEST(so_does_the_ptx_of_other_code_paths)
+{
+    static const char *const paths[] = {"sm_90", "sm_120", "sm_89", "sm_100", "sm_86", "sm_87"};
+    const char *path = paths[(size_t)_i % (sizeof paths / sizeof *paths)];
+    const char *wrong = ptx_rig_run(name[_i], read_text(name[_i]), path);
+
+    ck_assert_msg(wrong == NULL, "%s for %s: %s", name[_i], path, wrong);
+}
+END_TEST
+
 static const struct {
     const char *kernel, *values;
     int warps, stages, operand_registers, stage_blocks, align;
@@ -125,6 +136,7 @@ Suite *test_suite(void)
     list_files();
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, ptx_gives_what_the_interpreter_gives, 0, count);
+    tcase_add_loop_test(t, so_does_the_ptx_of_other_code_paths, 0, count);
     tcase_add_loop_test(t, kernels_give_what_the_interpreter_gives, 0,
                         sizeof kernels / sizeof *kernels);
     suite_add_tcase(suite, t);
