@@ -63,6 +63,9 @@ class Borrowed:
 
     def _of_dlpack(self, x):
         if is_torch(x):
+            if x.is_neg():  # PyTorch hands out what lies in memory, without the sign
+                raise TypeError("a tensor that PyTorch negates as it is read (is_neg) does not lie "
+                                "in memory as it is; resolve_neg() gives one that does")
             x = x.detach()
         on_gpu = x.__dlpack_device__()[0] == CUDA
         # -1: no synchronisation; the launch goes to the stream that the tensor's work is on

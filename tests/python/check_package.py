@@ -6,7 +6,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -275,6 +277,30 @@ grid (1)
             self.scale(x=x, T=np.float32)
         with self.assertRaisesRegex(ValueError, "argument 'T' has a NUL"):
             self.scale(x=x, T="f32\0")
+
+    def test_torch_views_that_negate(self):
+        class Tensor:  # as much of PyTorch's as the package asks for
+            is_cuda = False
+
+            def __init__(self, array, negates):
+                self.array, self.is_neg = array, lambda: negates
+
+            def detach(self):
+                return self
+
+            def __dlpack__(self, **settings):
+                return self.array.__dlpack__(**settings)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        x, y = random(4, 8), random(4, 8)
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(Tensor=Tensor)):
+            self.scale(x=Tensor(x, False), y=Tensor(y, False))
+            np.testing.assert_array_equal(y, x + x)
+            for args in {"x": Tensor(x, True), "y": y}, {"x": x, "y": Tensor(y, True)}:
+                with self.assertRaisesRegex(TypeError, r"resolve_neg\(\) gives one"):
+                    self.scale(**args)
 
     def test_read_only_outputs(self):
         x = random(4, 8)
