@@ -182,9 +182,12 @@ tw_status tw_device_force_target(tw_device *dev, const char *name)
     const target *t = path_named(dev, name);
     if (!t)
         return unknown_target(dev, name);
-    if (!can_run(dev, t))
-        return error_set(TW_E_UNSUPPORTED, "device '%s' cannot run code of target '%s'", dev->spec,
-                         t->name);
+    if (!can_run(dev, t)) {
+        char has[80];
+        snprintf(has, sizeof has, "the code path that it has is '%s'", dev->target->name);
+        return error_diag(TW_E_UNSUPPORTED, DIAG_DEVICE, has,
+                          "device '%s' cannot run code of target '%s'", dev->spec, t->name);
+    }
     dev->target = t;
     return TW_OK;
 }

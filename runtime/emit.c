@@ -363,14 +363,33 @@ static tw_status read_options(const tw_compile_options *given, tw_compile_option
     return TW_OK;
 }
 
+/* The newest path whose code a GPU of this capability runs, or NULL. */
+static const target *path_for(int capability)
+{
+    const target *t = NULL;
+    char name[16];
+
+    for (; capability > 0 && !t; capability--) {
+        snprintf(name, sizeof name, "sm_%d", capability);
+        t = target_find(name);
+    }
+    return t;
+}
+
 static tw_status unknown_target(const char *name)
 {
     char list[240];
+    int capability = 0;
+    bool of_gpu = sscanf(name, "sm_%3d", &capability) == 1;
+    const target *t = of_gpu ? path_for(capability) : NULL;
     namelist l = namelist_begin(list, sizeof list, "there are cpu, ", ", ");
 
     for (size_t i = 0; i < target_count(); i++)
         namelist_add(&l, "%s", target_at(i)->name);
     namelist_end(&l);
+    if (t)
+        snprintf(list, sizeof list, "such a GPU runs code of target '%s'; a profile has its limits",
+                 t->name);
     return ARG_ERROR(list, "no target '%.40s'", name);
 }
 
@@ -378,15 +397,11 @@ static tw_status unknown_target(const char *name)
 static tw_status find_target(emit_job *j)
 {
     const char *name = j->opt.target ? j->opt.target : "cpu";
-    char path[16];
 
     if (!j->opt.target && j->opt.profile) {
         TRY(profile_find(j->opt.profile, &j->gpu));
-        for (int capability = j->gpu.limits.capability; capability > 0 && !j->t; capability--) {
-            snprintf(path, sizeof path, "sm_%d", capability);
-            j->t = target_find(path);
-        }
-        name = path;
+        j->t = path_for(j->gpu.limits.capability);
+        name = j->opt.profile;
     } else {
         j->t = target_find(name);
     }

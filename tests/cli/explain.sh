@@ -6,6 +6,7 @@ set=T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=
 expect 2 "give one kernel" "$tw" explain
 expect 4 "no target 'sm_1'" "$tw" explain kernels/attention_fwd.tw --target=sm_1 --set=$set
 expect 4 "cpu-generic, sm_120" "$tw" compile kernels/attention_fwd.tw --target=cpu-avx --set=$set
+expect 4 "such a GPU runs code of target 'sm_100'" "$tw" explain kernels/attention_fwd.tw --target=sm_103 --set=$set
 expect 4 "value 'T'" "$tw" explain kernels/attention_fwd.tw --target=sm_89
 expect 0 "attention_fwd for sm_89" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=$set
 for text in "128 threads, 4 warps; 49152 bytes" "a multiprocessor" "#mma = mma(" "accesses are checked" \

@@ -33,6 +33,7 @@ expect 0 "at most 163" "$tw" device cuda:0
 expect 0 "" "$tw" device cuda:1 --json
 json "$work/out" 'd[0]["capability"] == 89 and d[0]["driver"].startswith("13.0")'
 expect 0 "Fake GPU 0, capability 9.0" "$tw" doctor --store=none
+expect 6 "the code path that it has is 'sm_90'" "$tw" run "${arguments[@]}" --device=cuda --target=sm_120
 expect 4 "are for device 'interp'" "$tw" run "${arguments[@]}" --device=cuda --tune=never --f64
 "$tw" run "${arguments[@]}" --device=cuda --tune=never >"$work/out" 2>&1
 if [ $? -ne 6 ]; then # 6: this build has no schedules for GPUs
