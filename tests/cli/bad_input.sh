@@ -63,7 +63,7 @@ expect 4 "threads" "$tw" run "$add" "${ab[@]}" --device=cpu --config=num_stages=
 expect 4 "'BLOCK'" run "$add" "${ab[@]}" --config=BLOCK=many
 
 # ---- outputs
-expect 7 "cannot be written" run "$add" "${ab[@]}" c=/nowhere/c.npy
+expect 7 "cannot be written" run "$add" "${ab[@]}" c=/dev/null/c.npy
 expect 7 "cannot be written" run "$add" "${ab[@]}" c="$work"
 expect 7 "No space" run "$add" "${ab[@]}" c=/dev/full
 for name in 'empty:f32[8]' c.txt npy f32:c c.npy.txt; do # slips, of which no file should come
@@ -132,7 +132,7 @@ expect 3 "" "$tw" compile "$work/shapes.tw" --target=cpu
 expect 4 "" "$tw" compile "$add" --set=T=f99 --target=cpu
 expect 4 "" "$tw" compile "$add" --set=T=f32 --emit=fortran --target=cpu
 expect 4 "" "$tw" compile "$add" --set=T=f32 --target=abacus
-expect 7 "cannot be written" "$tw" compile "$add" --set=T=f32 --emit=tir -o /nowhere/x
+expect 7 "cannot be written" "$tw" compile "$add" --set=T=f32 --emit=tir -o /dev/null/x
 expect 7 "No space" "$tw" compile "$add" --set=T=f32 --emit=tir -o /dev/full
 printf 'kernel @broken(' >"$work/broken.tir"
 expect 3 "broken.tir:1:" "$tw" compile "$work/broken.tir" --target=cpu

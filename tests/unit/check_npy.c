@@ -300,8 +300,8 @@ START_TEST(failed_writes_leave_nothing)
         .kind = 'f', .bytes = 4, .rank = 1, .shape = {1}, .size = 4, .data = &(float){1}};
     npy_error error;
 
-    ck_assert_int_eq(npy_save("/nowhere/a.npy", &a, &error), TW_E_IO);
-    ck_assert_int_eq(npy_can_write("/nowhere/a.npy", &error), TW_E_IO);
+    ck_assert_int_eq(npy_save("/dev/null/a.npy", &a, &error), TW_E_IO);
+    ck_assert_int_eq(npy_can_write("/dev/null/a.npy", &error), TW_E_IO);
     ck_assert_int_eq(npy_can_write(folder, &error), TW_E_IO);
     ck_assert_int_eq(npy_can_write(path, &error), TW_OK);
     ck_assert_int_eq(npy_save("/dev/full", &a, &error), TW_E_IO);
