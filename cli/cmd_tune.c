@@ -158,6 +158,8 @@ static void print_result(const cli *c, const result *r)
                : r->stopped   ? tuning_kept(r->report)
                               : "stored",
                text_seconds(r->elapsed_s).s);
+    else if (!r->stopped && r->count > 0)
+        printf("  nothing was measured: %s\n", tw_tune_report_trial(r->report, 0)->reason);
 }
 
 /* ---- for machines ---------------------------------------------------------------------------- */

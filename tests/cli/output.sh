@@ -69,6 +69,8 @@ expect 0 "PASS" "$tw" run "$add" 'a=zeros:f32[0]' 'b=zeros:f32[0]' --check --tun
 for shape in '[0,5]' '[3,0]'; do
     expect 0 "PASS" "$tw" run "$root/kernels/softmax.tw" "x=zeros:f32$shape" --check --tune=never
 done
+expect 0 "nothing was measured: the grid is empty" \
+    "$tw" tune "$root/kernels/softmax.tw" 'x=zeros:f32[0,5]' --device=cpu:1 --budget=1s
 
 # stdout cannot be written
 expect_full() {
