@@ -1,6 +1,5 @@
 """The C interface, declared once: structures of tilewright.h and dlpack.h, functions, errors."""
 import ctypes as C
-import ctypes.util
 import os
 
 P = C.POINTER
@@ -181,6 +180,9 @@ class Error(Exception):
         self.diagnostics = list(diagnostics)
 
 
+SONAME = "libtilewright.so.0.1"  # of an installed library whose structs are those above
+
+
 def library_path():
     """The library that is used."""
     given = os.environ.get("TILEWRIGHT_LIBRARY")
@@ -190,7 +192,7 @@ def library_path():
     beside = os.path.join(here, "..", "..", "build", "lib", "libtilewright.so")
     if os.path.exists(beside):
         return os.path.normpath(beside)
-    return ctypes.util.find_library("tilewright") or "libtilewright.so.0"
+    return SONAME
 
 
 def _load():

@@ -2,6 +2,7 @@
 import ctypes
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,19 @@ class Interface(unittest.TestCase):
     def test_version(self):
         self.assertRegex(tw.version(), r"^\d+\.\d+\.\d+$")
         self.assertTrue(os.path.exists(tw.library_path()))
+
+    def test_an_installed_library_is_found(self):
+        """By its SONAME, where the loader looks, by a copy of the package that lies elsewhere."""
+        folder = os.path.dirname(os.path.realpath(os.environ["TILEWRIGHT_LIBRARY"]))
+        with tempfile.TemporaryDirectory() as elsewhere:
+            shutil.copytree("python/tilewright", os.path.join(elsewhere, "tilewright"))
+            env = dict(os.environ, PYTHONPATH=elsewhere, LD_LIBRARY_PATH=folder)
+            del env["TILEWRIGHT_LIBRARY"]
+            program = "import tilewright as tw; print(tw.__version__, tw.library_path())"
+            printed = subprocess.run([sys.executable, "-c", program], env=env, cwd=elsewhere, check=True,
+                                     capture_output=True, text=True).stdout.split()
+        self.assertEqual(printed[0], tw.__version__)
+        self.assertTrue(os.path.exists(os.path.join(folder, printed[1])), printed[1])
 
 
 class Launches(unittest.TestCase):
