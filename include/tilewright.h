@@ -556,10 +556,11 @@ typedef struct tw_compile_options {
 } tw_compile_options;
 #define TW_COMPILE_OPTIONS_INIT {sizeof(tw_compile_options), NULL, "ll", NULL, NULL, false, NULL}
 /* Compiles without tensors: assumes innermost stride 1, bases and other strides multiples of 16
- * bytes, unknown run-time extents; set generic=true to assume nothing. *data is freed with tw_free;
- * text has a NUL after its *size bytes. Fails with TW_E_SOURCE, TW_E_ARG, TW_E_LIMIT, TW_E_NOMEM,
- * TW_E_UNSUPPORTED (the target lacks what the kernel needs; no syntax tree of a .tir), TW_E_IO (the
- * profile). */
+ * bytes, unknown run-time extents; set generic=true to assume nothing. Where set names nothing of
+ * the configuration it is the kernel's default, of those the first that the GPU's limits allow.
+ * *data is freed with tw_free; text has a NUL after its *size bytes. Fails with TW_E_SOURCE,
+ * TW_E_ARG, TW_E_LIMIT, TW_E_NOMEM, TW_E_UNSUPPORTED (the target lacks what the kernel needs; no
+ * syntax tree of a .tir), TW_E_IO (the profile). */
 TW_API TW_CHECKED tw_status tw_kernel_compile(tw_kernel *k, const tw_compile_options *options,
                                               char **data, size_t *size);
 TW_API void tw_free(void *data);

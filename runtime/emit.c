@@ -8,6 +8,7 @@
 #include "compiler/schedule/schedule.h"
 #include "compiler/target/explain.h"
 #include "runtime/args.h"
+#include "runtime/clock.h"
 #include "runtime/lower.h"
 #include "runtime/resolve.h"
 #include <stdio.h>
@@ -22,6 +23,7 @@ typedef struct emit_job {
     gpu_profile gpu;
     bool has_gpu; /* a profile was asked for */
     bool generic;
+    bool pinned; /* something of the configuration was given */
     pipeline_options passes;
     bool dumped; /* the pass that was asked for has run */
     lowering l;
@@ -133,6 +135,7 @@ static tw_status set_config(emit_job *j, const char *text)
             return error_set(TW_E_LIMIT, "set: a configuration is above the limit of %d bytes",
                              RUNTIME_CONFIG_TEXT - 1);
     }
+    j->pinned = n > 0;
     return config_pin(j->k, j->t, NULL, &j->p, pins, &j->cfg, NULL);
 }
 
@@ -301,14 +304,49 @@ static tw_status say_what_for(void *arg)
 
 static tw_status take_profile(emit_job *j)
 {
+    int needs = 0;
+
     if (!j->opt.profile)
         return TW_OK;
     TRY(profile_find(j->opt.profile, &j->gpu));
     if (strcmp(j->t->family, "cuda") != 0)
         return ARG_ERROR("give it with a target such as sm_89", "target '%s' takes no profile",
                          j->t->name);
+    if (sscanf(j->t->name, "sm_%d", &needs) == 1 && needs > j->gpu.limits.capability)
+        return ARG_ERROR("leave the target out: a profile says which",
+                         "%s, of capability %d.%d, cannot run code of target '%s'", j->gpu.name,
+                         j->gpu.limits.capability / 10, j->gpu.limits.capability % 10, j->t->name);
     j->has_gpu = true;
     return TW_OK;
+}
+
+static tw_status make_stage(emit_job *j)
+{
+    TRY(lowering_run(&j->l, &j->p, &j->cfg));
+    tw_status st = guard_run(stage_guarded, j);
+    if (st == TW_OK && strcmp(j->opt.emit, "explain") == 0)
+        st = guard_run(say_what_for, j);
+    return st;
+}
+
+/* As a launch does: of the defaults the first that the limits allow. */
+static tw_status make_fitting(emit_job *j)
+{
+    double started = clock_seconds();
+    tw_status st = make_stage(j);
+
+    for (int tried = 1; st == TW_E_LIMIT && !j->pinned && config_worth_another(tried, started) &&
+                        config_next(j->k, j->t, &j->p, 0, &j->cfg);
+         tried++) {
+        lowering_end(&j->l);
+        lowering_begin(&j->l, j->k, j->t);
+        j->l.passes = &j->passes;
+        j->data = NULL;
+        st = make_stage(j);
+    }
+    if (st == TW_OK)
+        error_clear();
+    return st;
 }
 
 static tw_status emit(emit_job *j)
@@ -328,10 +366,7 @@ static tw_status emit(emit_job *j)
     j->passes =
         (pipeline_options){.dump = j->opt.dump, .text = log_stage, .user = j, .time = j->opt.time};
     j->l.passes = &j->passes;
-    TRY(lowering_run(&j->l, &j->p, &j->cfg));
-    tw_status st = guard_run(stage_guarded, j);
-    if (st == TW_OK && strcmp(j->opt.emit, "explain") == 0)
-        st = guard_run(say_what_for, j);
+    tw_status st = make_fitting(j);
     return st == TW_OK ? check_dumped(j) : diags_failed(&j->l.diags, st);
 }
 

@@ -39,6 +39,13 @@ expect 4 "takes no profile" "$tw" explain kernels/matmul.tw --target=cpu --profi
 expect 0 "" "$tw" explain kernels/matmul.tw --set=T=f16 --profile=h100 --json
 json "$work/out" 'd["target"] == "sm_90" and "H100" in d["gpu"] and d["configuration"].startswith("BLOCK_M=")'
 
+# What fits, as a launch takes it; what is pinned stays.
+expect 0 "configuration  BLOCK_M=64,BLOCK_N=32," "$tw" explain kernels/attention_fwd.tw --profile=rtx4080 --set=T=bf16,D=192,DV=192
+expect 5 "needs 122880 bytes of shared memory" "$tw" explain kernels/attention_fwd.tw --profile=rtx4080 \
+    --set=T=bf16,D=192,DV=192,BLOCK_N=64
+expect 4 "NVIDIA GeForce RTX 4080, of capability 8.9, cannot run code of target 'sm_120'" "$tw" explain \
+    kernels/matmul.tw --profile=rtx4080 --target=sm_120 --set=T=f16
+
 # Other targets: lines and loops.
 line=$(grep -n 'for k0' kernels/matmul.tw | cut -d: -f1)
 expect 0 "loop 1, line $line: 2 accesses are checked" "$tw" explain kernels/matmul.tw --set=T=f32
