@@ -43,7 +43,7 @@ static tw_status tune(tw_tune_report **report)
     const tw_arg args[] = {TW_TENSOR("x", &rig_tx), TW_TENSOR("y", &rig_ty)};
     tw_tune_options options = TW_TUNE_OPTIONS_INIT;
 
-    options.budget_s = 1.0;
+    options.budget_s = 60.0; /* it ends when all were measured, however slow the machine is */
     options.again = true;
     return tw_tune(rig_kernel, rig_dev, args, 2, &options, report);
 }
