@@ -6,6 +6,7 @@
 #include "tests/support/numeric_dtype.h"
 #include "tests/support/numeric_kernels.h"
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -259,6 +260,52 @@ START_TEST(a_variant)
 }
 END_TEST
 
+/* A bias that hides the first blocks of keys by its size, not by -inf: no rounding of it shows. */
+static void hide_by_size(num_subject *s, const char *type, float bias)
+{
+    const int64_t extent[4] = {1, 1, 40, 128};
+    attention_case c = attention_sizes(1, 2, 1, extent[2], extent[3], 16, 16);
+    inputs in = {.variant = attention_bias_ref, .extra = {.size = 16.0, .nargs = 1}};
+    attention_tensors t;
+
+    num_alloc(&in.bias, "bias", 4, extent, NUM_DENSE, NUM_AT_END);
+    num_fill(&in.bias, &s->random, 3.0);
+    for (int64_t i = 0, n = num_elements(&in.bias); i < n; i++)
+        if (i % extent[3] < 64)
+            *num_at(&in.bias, i) = bias;
+    in.variant.bias.at = in.bias.base;
+    memcpy(in.variant.bias.extent, in.bias.extent, sizeof in.bias.extent);
+    memcpy(in.variant.bias.stride, in.bias.stride, sizeof in.bias.stride);
+    in.extra.args[0] = TW_TENSOR("bias", &in.bias.dl);
+    in.extra.variant = &in.variant;
+    c.extra = &in.extra;
+    c.type = type;
+    c.config = "BLOCK_M=32,BLOCK_N=32";
+    attention_alloc(&t, &c, NUM_AT_END);
+    num_fill(&t.q, &s->random, 1.0);
+    num_fill(&t.k, &s->random, 1.0);
+    num_fill(&t.v, &s->random, 1.0);
+    attention_compare(s, &c, &t);
+    attention_free(&t);
+    num_free(&in.bias);
+}
+
+START_TEST(a_bias_that_hides_by_its_size)
+{
+    static const char *const type[] = {"f32", "f16", "bf16"};
+    static const float bias[] = {-1e9f, -1e30f, -FLT_MAX};
+    num_subject s;
+
+    if (_i < num_first(INTERPRETERS) ||
+        !subject_open(&s, device[_i].spec, device[_i].target, "variants/attention_bias", 9900))
+        return;
+    s.options.running_max_low = device[_i].low;
+    for (int i = 0; i < 9; i++)
+        hide_by_size(&s, type[i / 3], bias[i % 3]);
+    subject_close(&s);
+}
+END_TEST
+
 Suite *test_suite(void);
 Suite *test_suite(void)
 {
@@ -266,6 +313,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("random cases");
 
     tcase_add_loop_test(t, a_variant, 0, VARIANTS * DEVICES);
+    tcase_add_loop_test(t, a_bias_that_hides_by_its_size, 0, DEVICES);
     suite_add_tcase(s, t);
     return s;
 }
