@@ -400,6 +400,38 @@ START_TEST(one_finite_entry_in_a_long_row)
 }
 END_TEST
 
+/* Entries whose product with anything would round by more than an exponent holds. */
+START_TEST(huge_entries)
+{
+    static const struct {
+        float first, rest;
+        double want_first, want_rest;
+    } row[] = {{-1e30f, -1e30f, 1.0 / 128, 1.0 / 128},
+               {3e38f, 3e38f, 1.0 / 128, 1.0 / 128},
+               {-1e10f, 0.0f, 0.0, 1.0 / 64},
+               {-3e38f, 3e38f, 0.0, 1.0 / 64}};
+    enum { ROWS = sizeof row / sizeof *row, N = 128 };
+    num_tensor x, y;
+    num_subject s;
+
+    ck_assert(subject_open(&s, specs[_i], NULL, "softmax", 5005));
+    num_alloc(&x, "x", 2, (int64_t[]){ROWS, N}, NUM_DENSE, NUM_AT_END);
+    num_alloc(&y, "y", 2, (int64_t[]){ROWS, N}, NUM_DENSE, NUM_AT_END);
+    for (int64_t i = 0; i < ROWS * N; i++)
+        *num_at(&x, i) = i % N < N / 2 ? row[i / N].first : row[i / N].rest;
+    const tw_arg args[] = {TW_TENSOR("x", &x.dl), TW_TENSOR("y", &y.dl)};
+    tw_launch_options options = TW_LAUNCH_OPTIONS_INIT;
+    options.config = "BLOCK_M=4,BLOCK_N=64";
+    num_must(num_try(&s.device, s.kernel, args, 2, &options), "launch");
+    s.cases++;
+    for (int64_t i = 0; i < ROWS * N; i++)
+        expect(&s, &y, i, i % N < N / 2 ? row[i / N].want_first : row[i / N].want_rest, 1e-7);
+    num_free(&x);
+    num_free(&y);
+    subject_close(&s);
+}
+END_TEST
+
 /* The first launch sees an aligned base, the second one that is not, with the same kernel. */
 START_TEST(aligned_then_not)
 {
@@ -578,6 +610,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(a, members_far_apart, first, NUM_HUGE ? SPECS : 0);
     tcase_add_loop_test(k, an_f32_dot_is_a_full_one, first, SPECS);
     tcase_add_loop_test(k, one_finite_entry_in_a_long_row, first, SPECS);
+    tcase_add_loop_test(k, huge_entries, first, SPECS);
     tcase_add_loop_test(k, aligned_then_not, first, SPECS);
     tcase_add_loop_test(k, nothing_then_something_then_nothing, first, SPECS);
     tcase_add_loop_test(t, no_contraction_behind_the_text, first, SPECS);
