@@ -585,15 +585,17 @@ static void pipe_block(piping *p, ir_block *blk)
     }
 }
 
-/* Is there a commit and then a wait for all copies behind this wait, on the way to op? */
+/* Is what a commit right behind this wait would take along waited for again on the way to op? A
+ * wait for all groups but n does when that commit and n later ones stand in front of it. */
 static bool waits_before(const ir_op *op, const ir_op *wait)
 {
-    bool waits = false;
+    int64_t missing = INT64_MAX; /* commits that the nearest such wait still wants */
 
     for (;;) {
         for (const ir_op *at = op->prev; at && at != wait; at = at->prev) {
-            waits |= at->code == OP_COPY_WAIT && at->attr[0].i == 0;
-            if (waits && at->code == OP_COPY_COMMIT)
+            if (at->code == OP_COPY_WAIT && at->attr[0].i < missing)
+                missing = at->attr[0].i + 1;
+            else if (at->code == OP_COPY_COMMIT && missing < INT64_MAX && --missing == 0)
                 return true;
         }
         if (op->parent == wait->parent)

@@ -334,11 +334,13 @@ END_TEST
 static const trial masked[][4] = {MASKED_SHAPES("window", "false"), MASKED_SHAPES("window", "true"),
                                   MASKED_SHAPES("document", "true")};
 static const schedule_params of_masked[] = {
-    {2, 1, 0, 1, 0, 1}, {2, 2, 0, 1, 0, 1}, {2, 3, 1, 1, 0, 1}, {2, 2, 2, 1, 0, 1}};
+    {2, 1, 0, 1, 0, 1}, {2, 2, 0, 1, 0, 1}, {2, 3, 0, 1, 0, 1},
+    {2, 3, 1, 1, 0, 1}, {2, 2, 2, 1, 0, 1}};
+enum { OF_MASKED = sizeof of_masked / sizeof *of_masked };
 
 START_TEST(no_wait_and_no_barrier_too_many_under_a_mask)
 {
-    without_each(masked[_i / 4], 4, of_masked[_i % 4]);
+    without_each(masked[_i / OF_MASKED], 4, of_masked[_i % OF_MASKED]);
 }
 END_TEST
 
@@ -371,7 +373,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(c, no_wait_and_no_barrier_too_many, 0,
                         9 * (int)(sizeof attention / sizeof *attention));
     tcase_add_loop_test(c, no_wait_and_no_barrier_too_many_in_stages, 0, 4);
-    tcase_add_loop_test(c, no_wait_and_no_barrier_too_many_under_a_mask, 0, 12);
+    tcase_add_loop_test(c, no_wait_and_no_barrier_too_many_under_a_mask, 0,
+                        sizeof masked / sizeof *masked * OF_MASKED);
     tcase_add_test(c, copies_under_a_condition);
     tcase_add_loop_test(c, no_barrier_too_many_elsewhere, 0,
                         (int)(sizeof trials / sizeof *trials));
