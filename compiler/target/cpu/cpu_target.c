@@ -86,7 +86,7 @@ static tw_status run_job(job *j)
 {
     ir_module *m = j->in->module;
 
-    if (j->in->module->level != 1)
+    if (m->level != 1)
         return error_set(TW_E_UNSUPPORTED,
                          "the kernel is scheduled for a GPU (tile IR of level 2), and the targets "
                          "of the CPU take level 1; device 'interp' runs both");
@@ -180,7 +180,6 @@ static tw_status cpu_needs(const target *t, const target_input *in, target_needs
     hash128 code = ir_hash(in->module);
     cpu_packs packs = {0};
 
-    (void)t;
     if (is_on(in, "pack"))
         cpu_pack_operands(ir_clone(in->module, in->module->a), &packs);
     for (uint32_t i = 0; i < in->nconfig; i++) {
