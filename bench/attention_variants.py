@@ -2,7 +2,7 @@
 """The variants of attention beside the kernel that they extend, on the CPU, interleaved in one process.
 
     python3 bench/attention_variants.py [--threads 2] [--cells D,N,causal;...] [--pairs 9] [--runs 3]
-                                        [--variants NAME,...] [--config CFG] [--budget 0]
+                                        [--dtype f32|f16|bf16] [--variants NAME,...] [--config CFG] [--budget 0]
                                         [--out results.json [--add]] [--svg picture.svg]
 
 A pair is one timed call of each side, in random order, each after an untimed call of the same side. The
@@ -10,7 +10,7 @@ ratio is the median of the pairs' ratios: time of the variant / time of the base
 given to masks, so that both do the same work. The window is one of 512 keys of 16384, causal: its ratio
 is to 1024 / N of the full causal time. Of --runs the best counts, all are kept: for machines that do other
 things too. With --budget each side is tuned for so many seconds first. --add keeps what else the file has.
-Needs NumPy; finds the library as the Python package does.
+Needs NumPy, for bf16 PyTorch; finds the library as the Python package does.
 """
 import argparse
 import json
@@ -43,9 +43,18 @@ def variants(h, n, rng):
     }
 
 
+def rounded(x, dtype):
+    """x as numbers of that dtype; NumPy has no bf16."""
+    if dtype != "bf16":
+        return x.astype({"f32": np.float32, "f16": np.float16}[dtype])
+    import torch
+    return torch.from_numpy(x).to(torch.bfloat16)
+
+
 def side(device, kernel, inputs, extra, o):
-    q = inputs["q"]
-    args = dict(inputs, **extra, o=np.empty_like(q), lse=np.empty(q.shape[:3], np.float32))
+    shape = inputs["q"].shape
+    args = dict(inputs, **extra, o=rounded(np.empty(shape, np.float32), o.dtype),
+                lse=np.empty(shape[:3], np.float32))
     if o.budget and not o.config:
         kernel.tune(args, device=device, budget=o.budget)
     config = o.config or kernel.query(args, device=device)["config"]
@@ -79,7 +88,7 @@ def compare(base, other, pairs):
 def measure(cx, device, o, d, n, causal, name, window=None):
     h = 1 if window else 512 // d
     rng = np.random.default_rng(d * 100003 + n)
-    inputs = {x: rng.standard_normal((1, h, n, d), dtype=np.float32) for x in "qkv"}
+    inputs = {x: rounded(rng.standard_normal((1, h, n, d), dtype=np.float32), o.dtype) for x in "qkv"}
     base = cx.load(os.path.join(ROOT, "kernels", "attention_fwd.tw"))
     kernel = cx.load(os.path.join(ROOT, "kernels", "variants", f"attention_{name}.tw"))
     extra = {"window": window} if window else variants(h, n, rng)[name]
@@ -124,8 +133,8 @@ def draw(results):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 44}" '
            f'viewBox="0 0 {width} {top + height + 44}" font-family="sans-serif">',
            f'<rect width="{width}" height="{top + height + 44}" fill="white"/>',
-           text(14, 22, "Variants of attention on the CPU, f32: time over that of the kernel that they extend "
-                "(lower is better)", 14, "start"),
+           text(14, 22, f"Variants of attention on the CPU, {results['dtype']}: time over that of the kernel that "
+                "they extend (lower is better)", 14, "start"),
            text(14, 40, f"{m['cpu']}, {results['threads']} threads, {m['date']}, commit {m['commit']}; "
                 "masks hide nothing", 10, "start", "#777")]
     for v in (0.9, 1.0, 1.1, 1.2, 1.3):
@@ -166,6 +175,7 @@ def main():
     p.add_argument("--pairs", type=int, default=9)
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--budget", type=float, default=0.0)
+    p.add_argument("--dtype", default="f32", choices=["f32", "f16", "bf16"])
     p.add_argument("--variants", help="only these")
     p.add_argument("--config")
     p.add_argument("--runs", type=int, default=1)
@@ -190,7 +200,7 @@ def main():
         print(f"{name:9} D {d:3} N {n:5} {'causal' if causal else '      '} "
               f"{'window ' + str(window) if window else '':10} {shown(row):6.3f} +- {row['mad']:.3f}",
               flush=True)
-    results = {"machine": machine(), "threads": o.threads, "rows": rows}
+    results = {"machine": machine(), "dtype": o.dtype, "threads": o.threads, "rows": rows}
     if o.out:
         with open(o.out, "w") as f:
             json.dump(results, f, indent=1)

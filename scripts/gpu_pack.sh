@@ -18,7 +18,7 @@ built=(build-portable/lib/libtilewright.so*
     build-portable/tests/gpu/verify_kernels build-portable/tests/gpu/verify_cases
     build-portable/tests/gpu/cuda_proof build-portable/tests/gpu/on_gpu_*
     build-portable/bin/bench_cold_start build-portable/bin/bench_launch_overhead)
-cp -a --parents "${built[@]}" bench examples/data kernels python tests/gpu "$root"
+cp -a --parents "${built[@]}" bench docs/LANGUAGE.md examples/data kernels python tests/gpu "$root"
 find "$root/build-portable" -type f -exec strip --strip-unneeded {} +
 git rev-parse --short HEAD >"$root/COMMIT"
 tar -C "$root" -cf - . | xz -T0 -6 >"$file"
