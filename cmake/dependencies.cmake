@@ -108,6 +108,6 @@ if(TW_PORTABLE)
         ${libstdcxx} -static-libgcc m rt ${CMAKE_DL_LIBS} Threads::Threads)
 else()
     tw_llvm_config(llvm_libraries --link-shared --libs)
-    target_link_libraries(dep_llvm INTERFACE ${llvm_libraries})
+    target_link_libraries(dep_llvm INTERFACE ${llvm_libraries} stdc++) # its new_handler is set
 endif()
 message(STATUS "LLVM ${LLVM_VERSION}, ${CMAKE_BUILD_TYPE} build in ${CMAKE_BINARY_DIR}")

@@ -261,7 +261,7 @@ typedef struct tw_param_info {
                                 "64, 32; on cpu-amx: 128, 64"                                  */
 } tw_param_info;
 #define TW_PARAM_INFO_INIT \
-    {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {0}, false, NULL}
+    {sizeof(tw_param_info), NULL, TW_PARAM_TENSOR, TW_IN, NULL, 0, {NULL}, false, NULL}
 /* Tensors and scalars in the order written, then compile-time values, then tune parameters.
  * tw_kernel_param fails with TW_E_ARG (i is not below the count). */
 TW_API size_t tw_kernel_param_count(const tw_kernel *k);
@@ -295,31 +295,41 @@ typedef struct tw_arg {
 static inline tw_arg tw_arg_tensor(const char *name, const DLTensor *t)
 {
     tw_arg a;
-    a.name = name, a.kind = TW_ARG_TENSOR, a.value.tensor = t;
+    a.name = name;
+    a.kind = TW_ARG_TENSOR;
+    a.value.tensor = t;
     return a;
 }
 static inline tw_arg tw_arg_int(const char *name, int64_t v)
 {
     tw_arg a;
-    a.name = name, a.kind = TW_ARG_INT, a.value.i = v;
+    a.name = name;
+    a.kind = TW_ARG_INT;
+    a.value.i = v;
     return a;
 }
 static inline tw_arg tw_arg_float(const char *name, double v)
 {
     tw_arg a;
-    a.name = name, a.kind = TW_ARG_FLOAT, a.value.f = v;
+    a.name = name;
+    a.kind = TW_ARG_FLOAT;
+    a.value.f = v;
     return a;
 }
 static inline tw_arg tw_arg_bool(const char *name, bool v)
 {
     tw_arg a;
-    a.name = name, a.kind = TW_ARG_BOOL, a.value.i = v ? 1 : 0;
+    a.name = name;
+    a.kind = TW_ARG_BOOL;
+    a.value.i = v ? 1 : 0;
     return a;
 }
 static inline tw_arg tw_arg_text(const char *name, const char *v)
 {
     tw_arg a;
-    a.name = name, a.kind = TW_ARG_TEXT, a.value.text = v;
+    a.name = name;
+    a.kind = TW_ARG_TEXT;
+    a.value.text = v;
     return a;
 }
 #define TW_TENSOR(name, t) tw_arg_tensor((name), (t))

@@ -11,7 +11,7 @@ int header_compiles(void)
     tw_tune_options tune = TW_TUNE_OPTIONS_INIT;
     tw_compile_options compile = TW_COMPILE_OPTIONS_INIT;
     tw_ir_kernel kernel = TW_IR_KERNEL_INIT;
-    tw_arg args[] = {TW_TENSOR("a", (const DLTensor *)0), TW_INT("b", 1), TW_F32("c", 0.5),
+    tw_arg args[] = {TW_TENSOR("a", static_cast<const DLTensor *>(nullptr)), TW_INT("b", 1), TW_F32("c", 0.5),
                      TW_BOOL("d", true), TW_TEXT("e", "f32")};
 
     return (config.size + device.size + param.size + launch.size + answer.size + tune.size +

@@ -58,6 +58,9 @@ for file in examples/*.c examples/*.cc; do
     ldd "$work/$name.static" | grep -q libtilewright && complain "$name.static needs the shared library"
 done
 
+expect 0 "" cc -std=gnu11 -Wall -Werror -I"$prefix/include" tests/install/reload.c -o "$work/reload" -ldl
+expect 0 "" "$work/reload" "$libraries/libtilewright.so" "$prefix/share/tilewright/kernels/vector_add.tw"
+
 cp -r "$prefix/share/doc/tilewright/examples" "$work/examples" # those that were installed
 expect 0 "" cmake -G Ninja -S "$work/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
 expect 0 "" cmake --build "$work/build"

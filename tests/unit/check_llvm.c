@@ -5,7 +5,11 @@
 #include "compiler/target/llvm/llvm_session.h"
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* What a fatal error inside LLVM abandons is a leak by design (llvm_session.h). */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
@@ -154,6 +158,100 @@ START_TEST(a_fatal_error_ends_the_compile_only)
 }
 END_TEST
 
+/* A function long enough that LLVM asks for memory many times in each of its phases. */
+static tw_status make_long(llvm_session *s, void *arg)
+{
+    product *p = arg;
+    ll_cx *cx = &s->cx;
+
+    llvm_session_target(s, &plain);
+    cx->fn = LLVMAddFunction(cx->module, "answer", LLVMFunctionType(cx->i32, &cx->ptr, 1, 0));
+    ll_at(cx, ll_block(cx, "entry"));
+    LLVMValueRef x = ll_load(cx, cx->i32, LLVMGetParam(cx->fn, 0), 4), v = x;
+    for (int i = 0; i < 1000; i++)
+        v = i % 2 ? LLVMBuildMul(cx->b, v, x, "")
+                  : LLVMBuildXor(cx->b, LLVMBuildAdd(cx->b, v, ll_int(cx->i32, i), ""), x, "");
+    LLVMBuildRet(cx->b, v);
+    return llvm_session_emit(s, LLVM_OUTPUT_OBJECT, &p->a, &p->data, &p->size);
+}
+
+/* A process whose address space may grow by room bytes compiles and loads, and does so again when
+ * it has memory. Its exit code: 100 if the first time succeeded, else the status. */
+static void compile_within(size_t room)
+{
+    unsigned long pages;
+    struct rlimit limit;
+    product p, q;
+    llvm_loaded *l = NULL;
+    void *entry;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (!f || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &limit) != 0)
+        _exit(90);
+    fclose(f);
+    product_init(&p);
+    product_init(&q);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + room;
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        _exit(91);
+    tw_status st = llvm_session_run("m", make_long, &p);
+    if (st == TW_OK)
+        st = llvm_load(p.data, p.size, "answer", &l, &entry);
+    limit.rlim_cur = before;
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        _exit(92);
+    if (st != TW_OK && !strstr(tw_last_error()->text, "memory"))
+        _exit(93);
+    llvm_unload(l);
+    if (llvm_session_run("m", make_answer, &q) != TW_OK || load_and_call(&q) != 42)
+        _exit(94);
+    _exit(st == TW_OK ? 100 : (int)st);
+}
+
+START_TEST(memory_that_llvm_lacks_ends_the_compile_only)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they want terabytes */
+    int failures = 0, status;
+
+    llvm_initialize();
+    for (size_t room = 0; room < (size_t)8 << 20; room += 336 << 10) {
+        const pid_t child = fork();
+        if (child == 0)
+            compile_within(room);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status), "%zu KiB: signal %d", room >> 10, WTERMSIG(status));
+        const int code = WEXITSTATUS(status);
+        ck_assert_msg(code == TW_E_NOMEM || code == 100, "%zu KiB: %d", room >> 10, code);
+        failures += code == TW_E_NOMEM;
+    }
+    ck_assert_int_ge(failures, 3);
+#endif
+}
+END_TEST
+
+typedef void (*new_handler)(void);
+new_handler set_new_handler(new_handler handler) __asm__("_ZSt15set_new_handlerPFvvE");
+
+static void handler_of_the_application(void)
+{
+}
+
+START_TEST(the_handler_of_operator_new_stays_the_applications)
+{
+    product p;
+
+    product_init(&p);
+    (void)set_new_handler(handler_of_the_application);
+    ck_assert_int_eq(llvm_session_run("m", make_answer, &p), TW_OK);
+    ck_assert_int_eq(load_and_call(&p), 42);
+    ck_assert(set_new_handler(NULL) == handler_of_the_application);
+    ck_assert_int_eq(llvm_session_run("m", make_answer, &p), TW_OK);
+    ck_assert(set_new_handler(NULL) == NULL);
+    arena_release(&p.a);
+}
+END_TEST
+
 START_TEST(what_is_thrown_passes_through)
 {
     ck_assert_int_eq(llvm_session_run("m", throw_in_session, NULL), TW_E_NOMEM);
@@ -255,6 +353,8 @@ Suite *test_suite(void)
     tcase_add_test(t, code_is_made_and_loaded);
     tcase_add_test(t, a_broken_module_is_an_internal_error);
     tcase_add_test(t, a_fatal_error_ends_the_compile_only);
+    tcase_add_test(t, memory_that_llvm_lacks_ends_the_compile_only);
+    tcase_add_test(t, the_handler_of_operator_new_stays_the_applications);
     tcase_add_test(t, what_is_thrown_passes_through);
     tcase_add_test(t, an_undefined_symbol_is_not_looked_for);
     tcase_add_test(t, no_such_entry_and_no_object_at_all);

@@ -1,9 +1,7 @@
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
-#include "compiler/base/guard.h"
 #include <llvm-c/Analysis.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,42 +29,14 @@ void llvm_initialize(void)
 
 /* ---- LLVM's errors --------------------------------------------------------------------------- */
 
-/* The fatal handler belongs to the process, and an application may have its own LLVM: ours is
- * there only while one of our sessions is. */
-static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
-static int handler_users;
-static _Thread_local llvm_session *innermost;
-
-static void on_fatal(const char *reason)
-{
-    llvm_session *s = innermost;
-
-    if (!s || !guard_active())
-        return; /* not ours: LLVM does what it does without a handler */
-    snprintf(s->problem, sizeof s->problem, "%s", reason);
-    s->fatal = true;
-    guard_throw(TW_E_INTERNAL);
-}
-
-static void watch_fatal(int change)
-{
-    pthread_mutex_lock(&handler_lock);
-    if (change > 0 && handler_users == 0)
-        LLVMInstallFatalErrorHandler(on_fatal);
-    handler_users += change;
-    if (handler_users == 0)
-        LLVMResetFatalErrorHandler();
-    pthread_mutex_unlock(&handler_lock);
-}
-
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg)
 {
     llvm_session *s = arg;
 
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || s->problem[0])
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || s->trouble.problem[0])
         return;
     char *text = LLVMGetDiagInfoDescription(info);
-    snprintf(s->problem, sizeof s->problem, "%s", text);
+    snprintf(s->trouble.problem, sizeof s->trouble.problem, "%s", text);
     LLVMDisposeMessage(text);
 }
 
@@ -74,6 +44,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg)
 
 typedef struct session_call {
     llvm_session *s;
+    const char *module;
     tw_status (*fn)(llvm_session *s, void *arg);
     void *arg;
 } session_call;
@@ -82,12 +53,14 @@ static tw_status call_guarded(void *arg)
 {
     session_call *c = arg;
 
+    ll_open(&c->s->cx, LLVMContextCreate(), c->module);
+    LLVMContextSetDiagnosticHandler(c->s->cx.context, on_diagnostic, c->s);
     return c->fn(c->s, c->arg);
 }
 
 static void dispose(llvm_session *s)
 {
-    if (s->fatal)
+    if (s->trouble.abandoned)
         return;
     if (s->buffer)
         LLVMDisposeMemoryBuffer(s->buffer);
@@ -101,20 +74,16 @@ static void dispose(llvm_session *s)
 tw_status llvm_session_run(const char *module, tw_status (*fn)(llvm_session *s, void *arg),
                            void *arg)
 {
-    llvm_session s = {.outer = innermost};
-    session_call call = {&s, fn, arg};
+    llvm_session s = {0};
+    session_call call = {&s, module, fn, arg};
 
     llvm_initialize();
-    watch_fatal(1);
-    ll_open(&s.cx, LLVMContextCreate(), module);
-    LLVMContextSetDiagnosticHandler(s.cx.context, on_diagnostic, &s);
-    innermost = &s;
-    tw_status st = guard_run(call_guarded, &call);
-    innermost = s.outer;
+    tw_status st = llvm_protected(&s.trouble, call_guarded, &call);
     dispose(&s);
-    watch_fatal(-1);
-    if (s.problem[0])
-        st = error_set(TW_E_INTERNAL, "LLVM: %s", s.problem);
+    if (s.trouble.problem[0])
+        return error_set(TW_E_INTERNAL, "LLVM: %s", s.trouble.problem);
+    if (s.trouble.abandoned)
+        return error_set(st, "out of memory: LLVM found none");
     return st;
 }
 
@@ -149,7 +118,7 @@ void llvm_session_target(llvm_session *s, const llvm_machine *m)
     const char *triple = m->triple ? m->triple : host;
 
     if (LLVMGetTargetFromTriple(triple, &target, &why)) {
-        snprintf(s->problem, sizeof s->problem, "%s", why);
+        snprintf(s->trouble.problem, sizeof s->trouble.problem, "%s", why);
         LLVMDisposeMessage(why);
     } else {
         s->machine = machine_of(target, triple, m);
@@ -166,7 +135,7 @@ static tw_status verify(llvm_session *s)
     bool broken = LLVMVerifyModule(s->cx.module, LLVMReturnStatusAction, &why);
 
     if (broken)
-        snprintf(s->problem, sizeof s->problem, "%s", why);
+        snprintf(s->trouble.problem, sizeof s->trouble.problem, "%s", why);
     LLVMDisposeMessage(why);
     return broken ? TW_E_INTERNAL : TW_OK;
 }
@@ -192,11 +161,11 @@ tw_status llvm_session_emit(llvm_session *s, enum llvm_output what, arena *a, co
         return print_module(s, a, data, size);
     LLVMCodeGenFileType type = what == LLVM_OUTPUT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->cx.module, type, &why, &s->buffer)) {
-        snprintf(s->problem, sizeof s->problem, "%s", why);
+        snprintf(s->trouble.problem, sizeof s->trouble.problem, "%s", why);
         LLVMDisposeMessage(why);
         return TW_E_INTERNAL;
     }
     *size = LLVMGetBufferSize(s->buffer);
     *data = arena_strndup(a, LLVMGetBufferStart(s->buffer), *size);
-    return s->problem[0] ? TW_E_INTERNAL : TW_OK;
+    return s->trouble.problem[0] ? TW_E_INTERNAL : TW_OK;
 }

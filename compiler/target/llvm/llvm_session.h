@@ -1,12 +1,11 @@
 #ifndef TW_TARGET_LLVM_SESSION_H
 #define TW_TARGET_LLVM_SESSION_H
 /* One use of LLVM by one thread: context, module, target machine, and what must happen when LLVM
- * fails. A fatal error inside LLVM comes back as TW_E_INTERNAL; the context of that compile is then
- * abandoned (leaked), because its destructors may not be trusted. LLVM running out of memory ends
- * the process: it has no other way.
+ * fails (llvm_trouble.h): the context of that compile is then abandoned.
  *
  * Threads: any number of sessions at a time, each of one thread. */
 #include "compiler/target/llvm/llvm_build.h"
+#include "compiler/target/llvm/llvm_trouble.h"
 #include "tilewright.h"
 #include <llvm-c/TargetMachine.h>
 
@@ -14,14 +13,12 @@ typedef struct llvm_session {
     ll_cx cx;
     LLVMTargetMachineRef machine;
     LLVMMemoryBufferRef buffer;
-    char problem[512]; /* what LLVM's diagnostics said first; "" = nothing */
-    bool fatal;        /* a fatal error was thrown */
-    struct llvm_session *outer;
+    llvm_trouble trouble;
 } llvm_session;
 
 /* Runs fn in a session whose module is empty, and closes the session whatever happens.
  * Returns what fn returned or threw; a problem that LLVM reported gives TW_E_INTERNAL and its text
- * in the last error. Nests in guard_run. */
+ * in the last error, memory that LLVM did not find TW_E_NOMEM. Nests in guard_run. */
 tw_status llvm_session_run(const char *module, tw_status (*fn)(llvm_session *s, void *arg),
                            void *arg);
 
