@@ -95,14 +95,15 @@ static tw_status take_name(parser *p, const char *value)
 
 static tw_status take_number(parser *p, int i, const char *value)
 {
+    const char *whole = "write a whole number, without a unit";
     const key_row *k = &keys[i];
     char *end;
 
     errno = 0;
     long long n = strtoll(value, &end, 10);
     if (end == value || *end || errno)
-        return wrong(p, "write a whole number, without a unit", "'%s' is '%.40s', not a number",
-                     k->name, value);
+        return wrong(p, i == CAPABILITY ? "write 89 for compute capability 8.9" : whole,
+                     "'%s' is '%.40s', not a whole number", k->name, value);
     if (n < k->lo || n > k->hi)
         return wrong(p, NULL, "'%s' is %lld, not from %lld to %lld", k->name, n, (long long)k->lo,
                      (long long)k->hi);
@@ -192,6 +193,11 @@ static tw_status consistent(const parser *p)
     if (l->shared_per_block > l->shared_per_sm)
         return wrong(p, NULL, "shared_per_block, %d, is above shared_per_multiprocessor, %d",
                      l->shared_per_block, l->shared_per_sm);
+    if (l->shared_reserved > l->shared_per_sm - l->shared_per_block)
+        return wrong(p, "a block takes both",
+                     "shared_per_block, %d, and shared_reserved, %d, are together above "
+                     "shared_per_multiprocessor, %d",
+                     l->shared_per_block, l->shared_reserved, l->shared_per_sm);
     if (l->threads_per_block > l->threads_per_sm)
         return wrong(p, NULL, "threads_per_block, %d, is above threads_per_multiprocessor, %d",
                      l->threads_per_block, l->threads_per_sm);

@@ -7,6 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Some editors begin a file in UTF-8 with a byte order mark: it says nothing. */
+static void drop_mark(char *text, size_t *length)
+{
+    if (strncmp(text, "\xef\xbb\xbf", 3) != 0)
+        return;
+    *length -= 3;
+    memmove(text, text + 3, *length + 1);
+}
+
 /* NULL, or why not, with *st. */
 static const char *read_all(FILE *f, size_t limit, tw_status *st, char **text, size_t *length)
 {
@@ -27,8 +36,10 @@ static const char *read_all(FILE *f, size_t limit, tw_status *st, char **text, s
     *length = fread(*text, 1, (size_t)info.st_size, f);
     (*text)[*length] = 0;
     *st = ferror(f) ? TW_E_IO : TW_OK;
-    if (*st == TW_OK)
+    if (*st == TW_OK) {
+        drop_mark(*text, length);
         return NULL;
+    }
     mem_free(*text);
     *text = NULL;
     return strerror(errno);

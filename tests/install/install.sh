@@ -80,7 +80,9 @@ rm "$prefix/share/tilewright/kernels/mine.tw"
 rmdir "$prefix/share/tilewright/kernels" "$prefix/share/tilewright"
 find "$prefix" -not -type d -o -path '*tilewright*' -not -path "$prefix" >"$work/out"
 [ ! -s "$work/out" ] || complain "left behind by uninstall"
+prefix="$work/préfixe [1] of 2" # bytes that CMake takes for its own elsewhere
 expect 0 "" cmake --install "$TW_BUILD" --prefix "$prefix"
+[ -s "$prefix/bin/tilewright" ] || complain "nothing is installed in $prefix"
 expect 0 "" cmake --build "$TW_BUILD" --target uninstall
 find "$prefix" -not -type d -o -path "$prefix/*tilewright*" >"$work/out"
 [ ! -s "$work/out" ] || complain "left behind by the second uninstall"
