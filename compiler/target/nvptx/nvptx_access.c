@@ -34,6 +34,7 @@ nv_access nv_access_of(nv_emit *e, const ir_op *op, ir_type tile, const layout_m
                    .map = *map,
                    .param = ir_value_of(e->fn, op->args[0])->index,
                    .tile = tile,
+                   .run = 1,
                    .inside = (unsigned)op->attr[1].i};
     int k = 0;
     LLVMValueRef at = ll_i64(e->cx, 0);
@@ -125,6 +126,27 @@ LLVMValueRef nv_access_pointer(nv_emit *e, nv_access *x, const int32_t *index)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
+static const ir_dim *dim_of(const nv_emit *e, const nv_access *x, int d)
+{
+    return &e->fn->dims.at[x->tensor->dim[d]];
+}
+
+/* Is index `at` known to be inside in every thread, with those that count for it? */
+static bool surely_inside(const nv_emit *e, const nv_access *x, int d, int32_t at)
+{
+    const ir_op *index = ir_def(e->fn, x->op->args[1 + d]);
+    int64_t last = (int64_t)at + x->run;
+
+    if (!dim_of(e, x, d)->is_const || !index || index->code != OP_CONST_INT)
+        return false;
+    for (int i = 0; i < x->map.n; i++) {
+        const layout_digit *g = &x->map.digit[i];
+        if (g->place != PLACE_REGISTER && g->dim == x->tile_dim[d])
+            last += (int64_t)(g->extent - 1) * g->stride;
+    }
+    return index->attr[0].i >= 0 && index->attr[0].i + last <= dim_of(e, x, d)->value;
+}
+
 /* As unsigned, an index below 0, or one that wrapped, is above every extent. */
 static LLVMValueRef check(nv_emit *e, nv_access *x, int d, LLVMValueRef index)
 {
@@ -152,7 +174,8 @@ LLVMValueRef nv_access_inside(nv_emit *e, nv_access *x, const int32_t *index, un
 
     for (int d = 0; d < x->rank; d++) {
         int k = x->tile_dim[d];
-        if (!(inside >> d & 1))
+        bool known = k >= 0 && !x->gathered[d] && surely_inside(e, x, d, index[k]);
+        if (!(inside >> d & 1) && !known)
             c = nv_both(e, c, check_at(e, x, d, k < 0 ? 0 : index[k]));
     }
     return c;
@@ -173,6 +196,21 @@ LLVMValueRef nv_access_whole(nv_emit *e, nv_access *x, int d)
 
     return LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSGE, lo, nv_i32(e, 0), ""),
                         LLVMBuildICmp(b, LLVMIntSLE, lo, last, ""), "");
+}
+
+bool nv_access_never_whole(const nv_emit *e, const nv_access *x, int d)
+{
+    const ir_op *index = ir_def(e->fn, x->op->args[1 + d]);
+
+    return dim_of(e, x, d)->is_const && index && index->code == OP_CONST_INT &&
+           index->attr[0].i + x->op->attr[0].ints.at[d] > dim_of(e, x, d)->value;
+}
+
+bool nv_access_splits(const nv_emit *e, const nv_access *x, int d, int n)
+{
+    const ir_dim *dim = dim_of(e, x, d);
+
+    return !dim->is_const || dim->value % n || nv_divisor(e, x->op->args[1 + d]) % n;
 }
 
 LLVMValueRef nv_access_step(nv_emit *e, const nv_access *x, int tile_dim, int32_t by)

@@ -19,6 +19,7 @@ typedef struct nv_access {
     ir_type tile; /* TYPE_SCALAR: one element */
     layout_map map;
     int rank, n;                      /* of the view; registers */
+    int32_t run;                      /* elements from a checked one on that may count for it */
     int tile_dim[VIEW_MAX_RANK];      /* -1: one index */
     bool gathered[VIEW_MAX_RANK];     /* the index is a tile */
     unsigned inside;                  /* dimensions that need no check */
@@ -38,6 +39,10 @@ LLVMValueRef nv_access_inside(nv_emit *e, nv_access *x, const int32_t *index, un
 LLVMValueRef nv_access_left(nv_emit *e, const nv_access *x, int d, int32_t at);
 /* Is all of the slice inside along dimension d? The same for all threads. */
 LLVMValueRef nv_access_whole(nv_emit *e, nv_access *x, int d);
+/* Is the slice known to reach beyond the tensor along dimension d? */
+bool nv_access_never_whole(const nv_emit *e, const nv_access *x, int d);
+/* May n elements from a multiple of n of the slice on lie partly inside along dimension d? */
+bool nv_access_splits(const nv_emit *e, const nv_access *x, int d, int n);
 /* What was computed so far is not used again: it does not dominate what comes. */
 void nv_access_forget(nv_access *x);
 

@@ -103,7 +103,8 @@ static LLVMValueRef bytes_inside(nv_emit *e, nv_access *x, const int32_t *index,
         return NULL;
     for (int d = 0; d < x->rank; d++)
         last = x->tile_dim[d] > x->tile_dim[last] ? d : last;
-    if (!(x->inside >> last & 1)) {
+    if (!(x->inside >> last & 1) &&
+        nv_access_splits(e, x, last, x->run)) {
         LLVMValueRef left = nv_access_left(e, x, last, index[x->tile_dim[last]]);
         left = LLVMBuildMul(e->cx->b, ll_binary(e->cx, "llvm.umin", left, size),
                             nv_i32(e, dtype_bytes(x->t)), "");
@@ -140,6 +141,7 @@ void nv_copy_async(nv_emit *e, const ir_op *op)
     nv_guard g = nv_guard_begin(e, nv_first_copy(e, &p.map));
     LLVMValueRef row = NULL;
 
+    x.run = (int32_t)(op->attr[2].i / dtype_bytes(x.t));
     for (int moved = 0; moved >= 0; moved = advance(&p, index)) {
         if (moved != p.rank - 1 || !row)
             row = row_pointer(e, &x, &p, index, moved, row);

@@ -2,9 +2,10 @@
  *
  * Elements that may lie outside are reached under a condition for each vector. Where the innermost
  * dimension is one of those, a vector might lie partly inside: if the whole block is inside along
- * it, which is the same for all threads, vectors are taken, else one element at a time. A store of
- * several vectors asks the same of all dimensions: a condition for each is a branch, and what comes
- * from shared memory is then read behind it, one vector after the other. */
+ * it, which is the same for all threads, vectors are taken, else one element at a time. Of a slice
+ * that is known to be longer than its dimension, vectors are so short that none lies partly inside.
+ * A store of several vectors asks the same of all dimensions: a condition for each is a branch, and
+ * what comes from shared memory is then read behind it, one vector after the other. */
 #include "compiler/base/check.h"
 #include "compiler/target/llvm/llvm_ops.h"
 #include "compiler/target/nvptx/nvptx_access.h"
@@ -23,7 +24,8 @@ static int vector_of(nv_emit *e, const nv_access *x)
         return 1;
     int n = nv_consecutive(&x->map, x->tile_dim[d], VECTOR_BYTES / bytes);
     int32_t divisor = nv_divisor(e, x->op->args[1 + d]);
-    while (n > 1 && (x->tensor->align % (n * bytes) || divisor % n))
+    while (n > 1 && (x->tensor->align % (n * bytes) || divisor % n ||
+                     (nv_access_never_whole(e, x, d) && nv_access_splits(e, x, d, n))))
         n /= 2;
     return n;
 }
@@ -31,13 +33,14 @@ static int vector_of(nv_emit *e, const nv_access *x)
 typedef void (*way_fn)(nv_emit *e, nv_access *x, int vector, unsigned inside, void *arg);
 
 /* The dimensions of which it is asked, once for all threads, whether the whole block is inside. */
-static unsigned asked(const nv_access *x, int vector)
+static unsigned asked(nv_emit *e, const nv_access *x, int vector)
 {
     bool several = x->op->code == OP_STORE && x->n > 2 * vector;
     unsigned open = 0;
 
     for (int d = 0; d < x->rank; d++) {
-        bool block = x->tile_dim[d] >= 0 && !x->gathered[d] && !(x->inside >> d & 1);
+        bool block = x->tile_dim[d] >= 0 && !x->gathered[d] && !(x->inside >> d & 1) &&
+                     !nv_access_never_whole(e, x, d);
         if (block && (several || (vector > 1 && d == x->rank - 1)))
             open |= 1u << d;
     }
@@ -48,7 +51,7 @@ static unsigned asked(const nv_access *x, int vector)
 static nv_guard two_ways(nv_emit *e, nv_access *x, way_fn way, void *wide, void *narrow)
 {
     int vector = vector_of(e, x), inner = x->rank - 1;
-    unsigned open = asked(x, vector);
+    unsigned open = asked(e, x, vector);
     LLVMValueRef all = NULL;
     nv_guard g = {0};
 
