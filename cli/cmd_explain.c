@@ -241,9 +241,33 @@ static void print_loops(const explanation *x)
     }
 }
 
+/* Dimensions of dots that the matrix unit does not take as they are. */
+static void print_dims(const explanation *x)
+{
+    const row *r = next_row(x, NULL, "dim");
+    table t;
+
+    if (!r)
+        return;
+    heading(x, "dimensions of dots, padded for the matrix unit");
+    table_begin(&t, "lrl");
+    for (; r; r = next_row(x, r, "dim")) {
+        table_cell(&t, STYLE_PLAIN, "%s", *field(r, 1) ? field(r, 1) : "-");
+        table_cell(&t, STYLE_PLAIN, "%s", field(r, 2));
+        if (!*field(r, 5))
+            table_cell(&t, STYLE_PLAIN, "padded to %s", field(r, 3));
+        else if (number(r, 4))
+            table_cell(&t, STYLE_PLAIN, "not padded: %s (line %s)", field(r, 5), field(r, 4));
+        else
+            table_cell(&t, STYLE_PLAIN, "not padded: %s", field(r, 5));
+    }
+    table_print(&t, &x->c->term, stdout, 2);
+}
+
 static void print_text(const explanation *x)
 {
     print_head(x);
+    print_dims(x);
     print_rows(x, "buffer", "shared memory: offset, bytes, type", "rrl");
     print_rows(x, "layout", "layouts", "l");
     print_rows(x, "tile", "tiles that have a name", "ll");
@@ -296,6 +320,7 @@ static void json_rows(json *j, const explanation *x, const char *word, const cha
 
 static void print_json(const explanation *x)
 {
+    static const char *const dim[] = {"name", "#from", "#to", "#line", "why", NULL};
     static const char *const buffer[] = {"#offset", "#bytes", "type", NULL};
     static const char *const tile[] = {"name", "type", NULL}, *const layout[] = {"layout", NULL};
     static const char *const loop[] = {"#id", "#line", "#outer", "#checked_accesses", NULL};
@@ -310,6 +335,7 @@ static void print_json(const explanation *x)
     json_text(&j, "configuration", field(what, 3));
     if (next_row(x, NULL, "block"))
         json_block(&j, x);
+    json_rows(&j, x, "dim", "dims", dim);
     json_rows(&j, x, "buffer", "buffers", buffer);
     json_rows(&j, x, "layout", "layouts", layout);
     json_rows(&j, x, "tile", "tiles", tile);

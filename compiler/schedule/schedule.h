@@ -23,10 +23,20 @@ typedef struct schedule_params {
 /* 4 warps, 2 stages, 0, 1, 0, 1 */
 schedule_params schedule_defaults(void);
 
+/* A dimension of dots that is no multiple of the matrix unit's. */
+typedef struct padded_dim {
+    const char *name; /* of a tensor's dimension that it comes from, or NULL */
+    int32_t from, to;
+    const char *why; /* what stopped it from growing; NULL: it did */
+    span where;      /* of that */
+} padded_dim;
+
 typedef struct schedule_result {
     int warps;
     int32_t shared_bytes; /* dynamic shared memory of a block */
     int registers;        /* of a thread: an estimate, from what is live at once */
+    const padded_dim *padded; /* in the module's arena */
+    uint32_t npadded;
 } schedule_result;
 
 /* Under guard_run. options (may be NULL): dumps, times, verification after each pass.

@@ -46,6 +46,16 @@ expect 5 "needs 122880 bytes of shared memory" "$tw" explain kernels/attention_f
 expect 4 "NVIDIA GeForce RTX 4080, of capability 8.9, cannot run code of target 'sm_120'" "$tw" explain \
     kernels/matmul.tw --profile=rtx4080 --target=sm_120 --set=T=f16
 
+# Extents that the matrix unit does not take: what became of them.
+expect 0 "D  40  padded to 48" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=T=bf16,D=40,DV=64
+line=$(grep -n 'load(k\[' kernels/attention_fwd.tw | cut -d: -f1)
+expect 0 "N  24  not padded: a slice takes a part of a dimension (line $line)" "$tw" explain kernels/attention_fwd.tw --target=sm_89 \
+    --set=T=bf16,D=40,DV=64,BLOCK_N=24
+expect 0 "" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=T=bf16,D=40,DV=100 --json
+json "$work/out" '[(x["name"], x["from"], x["to"], x["why"]) for x in d["dims"]] == [("D", 40, 48, ""), ("DV", 100, 112, "")]'
+expect 0 "" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=$set --json
+json "$work/out" 'd["dims"] == []'
+
 # Other targets: lines and loops.
 line=$(grep -n 'for k0' kernels/matmul.tw | cut -d: -f1)
 expect 0 "loop 1, line $line: 2 accesses are checked" "$tw" explain kernels/matmul.tw --set=T=f32

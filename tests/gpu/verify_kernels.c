@@ -33,6 +33,8 @@ static const table_row attention_rows[] = {
     {"blocks", "attention_fwd", "bf16", attention_blocks, 1},
     {"empty", "attention_fwd", "bf16", attention_empty, 1},
     {"magnitudes", "attention_fwd", "bf16", attention_magnitudes, 1},
+    {"odd heads", "attention_fwd", "bf16", attention_odd_heads, 1},
+    {"odd heads", "attention_fwd", "f16", attention_odd_heads, 3},
     {"shapes", "attention_fwd", "f16", attention_shapes, 3},
     {"wide heads", "attention_fwd", "f16", attention_wide_heads, 3},
     {"layouts", "attention_fwd", "f16", attention_layouts, 3},
@@ -41,6 +43,8 @@ static const table_row attention_rows[] = {
     {"layouts", "attention_fwd", "f32", attention_layouts, 5},
     {"magnitudes", "attention_fwd", "f32", attention_magnitudes, 1},
     {"shapes", "variants/attention_rounded", "bf16", attention_shapes, 3},
+    {"odd heads", "variants/attention_rounded", "bf16", attention_odd_heads, 3},
+    {"odd heads", "attention_fwd", "f32", attention_odd_heads, 5},
     {"magnitudes", "variants/attention_rounded", "f16", attention_magnitudes, 1},
 };
 static const table_row kernel_rows[] = {
@@ -56,6 +60,7 @@ static const char *const schedules[] = {
     "num_warps=4,num_stages=3,operand_registers=1",
     "num_warps=8,num_stages=2,operand_registers=1,lazy_rescale=0",
 };
+enum { BF16_ROWS = 9 }; /* that come first */
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 static const char *setting(const char *name, const char *usual)
@@ -93,7 +98,7 @@ END_TEST
 /* bf16 alone, and a fifth of the cases: schedules and dtypes meet in few places. */
 START_TEST(attention_with_schedules)
 {
-    int row = _i % 8, at = 1 + _i / 8;
+    int row = _i % BF16_ROWS, at = 1 + _i / BF16_ROWS;
     const char *schedule = schedules[at];
     bool wide = attention_rows[row].cases == attention_wide_heads; /* memory is too small for all */
 
@@ -165,11 +170,12 @@ Suite *test_suite(void)
     add(s, "attention", attention, COUNT(attention_rows));
     if (strncmp(setting("TW_GPU_DEVICE", "cuda"), "cuda", 4) == 0) { /* the CPU has no such ones */
         add(s, "scheduled-kernels", kernels_with_schedules, COUNT(schedules) - 1);
-        add(s, "scheduled-attention", attention_with_schedules, 8 * (COUNT(schedules) - 1));
+        add(s, "scheduled-attention", attention_with_schedules,
+            BF16_ROWS * (COUNT(schedules) - 1));
     }
     if (packs()) {
         add(s, "packed-kernels", packed_kernels, 1);
-        add(s, "packed-attention", packed_attention, 8);
+        add(s, "packed-attention", packed_attention, BF16_ROWS);
     }
     if (atoi(setting("TW_GPU_LIST", "0")))
         exit(EXIT_SUCCESS);

@@ -34,6 +34,17 @@ FORMS = {
         WHOLE: {"mma": 128, "ldmatrix": 32, "cp.async": 16, "ex2": (64, 76), "bar": 1, "selp": (0, 15)},
     },
 }
+# A head of 40 is multiplied as one of 48: in a loop over whole blocks the third of three columns of pieces alone asks
+# whether it is behind the end.
+ODD_HEADS = {
+    "T=bf16,D=40,DV=40,CAUSAL=true,BLOCK_M=64,BLOCK_N=64,num_warps=4,num_stages=2": {
+        MASKED: {"mma": 48, "ldmatrix": 27, "cp.async": 6, "ex2": (32, 36), "bar": 1, "selp": (32, 60)},
+        WHOLE: {"mma": 48, "ldmatrix": 27, "cp.async": 6, "ex2": (32, 36), "bar": 1, "selp": (0, 10)},
+    },
+    "T=f16,D=100,DV=100,CAUSAL=false,BLOCK_M=64,BLOCK_N=64,num_warps=4,num_stages=2": {
+        WHOLE: {"mma": 112, "ldmatrix": 63, "cp.async": 14, "ex2": (32, 36), "bar": 1, "selp": (0, 10)},
+    },
+}
 # of attention_rounded: sums of rows are 8 products more, and hardly anything is added
 ROUNDED = {
     "T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2": {
@@ -50,7 +61,13 @@ ASSEMBLED = [
     ("T=bf16,D=64,DV=64,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 16),
     ("T=bf16,D=128,DV=128,CAUSAL=true,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=2", "sm_80", 32),
     ("T=bf16,D=128,DV=128,CAUSAL=false,BLOCK_M=128,BLOCK_N=64,num_warps=4,num_stages=1", "sm_80", 0),
+] + [
+    (f"T=bf16,D={d},DV={d},CAUSAL=true", target, 0) for d, target in
+    [(40, "sm_80"), (40, "sm_90"), (72, "sm_89"), (88, "sm_80"), (88, "sm_90"), (100, "sm_89"), (100, "sm_90")]
 ]
+# the same of the gradients in tests/data
+GRADIENTS = [(f"T=bf16,D={d}", target, 0)
+             for d, target in [(40, "sm_89"), (72, "sm_80"), (88, "sm_89"), (100, "sm_80"), (100, "sm_90")]]
 KINDS = {"mma.sync": "mma", "ldmatrix": "ldmatrix", "cp.async.c": "cp.async", "ex2": "ex2", "bar.sync": "bar",
          "barrier": "bar", "selp": "selp", "st.shared": "shared", "ld.shared": "shared",
          "shfl": "shfl", "add.rn.f32": "add", "add.f32": "add"}
@@ -132,11 +149,16 @@ def main():
     for values, wanted in FORMS.items():
         check_form(tool, attention, values, wanted)
         check_ends(tool, attention, values)
+    for values, wanted in ODD_HEADS.items():
+        check_form(tool, attention, values, wanted)
     for values, wanted in ROUNDED.items():
         check_form(tool, f"{kernels}/variants/attention_rounded.tw", values, wanted)
     for values, target, most in ASSEMBLED if ptxas else []:
         check_assembled(ptxas, tool, attention, values, target, most)
-    print("\n".join(bad) or f"{len(FORMS) + len(ROUNDED)} forms, {len(ASSEMBLED) if ptxas else 0} assembled")
+    for values, target, most in GRADIENTS if ptxas else []:
+        check_assembled(ptxas, tool, f"{kernels}/../tests/data/attention_gradients.tw", values, target, most)
+    forms, assembled = len(FORMS) + len(ODD_HEADS) + len(ROUNDED), len(ASSEMBLED) + len(GRADIENTS)
+    print("\n".join(bad) or f"{forms} forms, {assembled if ptxas else 0} assembled")
     sys.exit(1 if bad else 0)
 
 

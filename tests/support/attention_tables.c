@@ -68,6 +68,24 @@ void attention_wide_heads(num_subject *s, int thin)
     }
 }
 
+void attention_odd_heads(num_subject *s, int thin)
+{
+    static const int64_t dims[][2] = {{8, 8},     {24, 24},  {40, 40}, {72, 72},  {88, 88},
+                                      {100, 100}, {33, 33},  {9, 17},  {40, 64},  {64, 40},
+                                      {100, 24},  {120, 56}, {13, 5},  {152, 152}};
+    static const int64_t shape[][2] = {{65, 129}, {64, 64}, {1, 200}, {130, 33}};
+    table t = {s, thin, 0};
+
+    for (int64_t i = 0; i < COUNT(dims) * COUNT(shape); i++) {
+        attention_case c = plain(shape[i % COUNT(shape)][0], shape[i % COUNT(shape)][1],
+                                 dims[i / COUNT(shape)][0]);
+
+        c.DV = dims[i / COUNT(shape)][1];
+        c.causal = i % 2;
+        run(&t, c);
+    }
+}
+
 void attention_offsets(num_subject *s, int thin)
 {
     static const int64_t shape[][2] = {{5, 5},   {64, 64}, {65, 130}, {130, 65},

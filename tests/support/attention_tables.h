@@ -5,6 +5,7 @@
 
 void attention_shapes(num_subject *s, int thin);      /* odd M and N, head dims up to 96         */
 void attention_wide_heads(num_subject *s, int thin);  /* head dims above 96, DV != D             */
+void attention_odd_heads(num_subject *s, int thin);   /* head dims that are no multiples of 16   */
 void attention_offsets(num_subject *s, int thin);     /* causal: negative, large, M <> N         */
 void attention_groups(num_subject *s, int thin);      /* grouped heads, batches                  */
 void attention_layouts(num_subject *s, int thin);     /* strides and alignments                  */

@@ -3,7 +3,7 @@
 /* One kernel on the interpreter, as tile IR of either level. */
 #include "compiler/target/interp/interp.h"
 
-enum { RUN_MAX_TENSORS = 10 };
+enum { RUN_MAX_TENSORS = 16 };
 
 typedef struct run_tensor {
     const char *name;

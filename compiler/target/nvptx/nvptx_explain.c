@@ -81,6 +81,16 @@ static void put_layouts(strbuf *out, const ir_module *m, arena *a)
     }
 }
 
+void nv_explain_dims(strbuf *out, const schedule_result *res)
+{
+    for (uint32_t i = 0; i < res->npadded; i++) {
+        const padded_dim *p = &res->padded[i];
+        int line = p->where.src ? source_line(p->where.src, p->where.lo) : 0;
+        sb_fmt(out, "dim\t%s\t%d\t%d\t%d\t%s\n", p->name ? p->name : "", (int)p->from,
+               (int)p->to, line, p->why ? p->why : "");
+    }
+}
+
 void nv_explain(strbuf *out, const ir_module *m, const gpu_limits *gpu, const target_needs *needs,
                 const explain_map *map, const char *ptx)
 {

@@ -59,6 +59,7 @@ typedef struct job {
     enum llvm_output what;
     arena *a;
     const explain_map *places; /* of the schedule: code with lines; or NULL */
+    schedule_result scheduled; /* nothing of a module that came as level 2 */
     nv_emit e;
     const char *data;
     size_t size;
@@ -80,7 +81,7 @@ static gpu_limits limits_of(const job *j)
 }
 
 /* Level 1 becomes level 2; text of level 2 is taken as it is. */
-static tw_status schedule(job *j, schedule_result *res)
+static tw_status schedule(job *j)
 {
     const target_input *in = j->in;
     schedule_params p = schedule_defaults();
@@ -94,7 +95,7 @@ static tw_status schedule(job *j, schedule_result *res)
     p.lazy_rescale = param(in, "lazy_rescale", p.lazy_rescale);
     p.program_order = param(in, "program_order", p.program_order);
     p.stage_blocks = param(in, "stage_blocks", p.stage_blocks);
-    return schedule_run(in->module, &gpu, &p, in->diags, in->passes, res);
+    return schedule_run(in->module, &gpu, &p, in->diags, in->passes, &j->scheduled);
 }
 
 typedef struct extent {
@@ -136,11 +137,10 @@ static tw_status run_job(job *j)
 {
     ir_module *m = j->in->module;
     survey s = {m->kernel, j->in->diags, TW_OK};
-    schedule_result res;
 
     ir_walk(m->kernel->body, survey_op, &s);
     TRY(s.st);
-    TRY(schedule(j, &res));
+    TRY(schedule(j));
     j->e = (nv_emit){.a = j->a,
                      .module = m,
                      .fn = m->kernel,
@@ -180,13 +180,12 @@ static tw_status find_needs(job *j, target_needs *out)
 {
     ir_fn *fn = j->in->module->kernel;
     survey s = {fn, j->in->diags, TW_OK};
-    schedule_result res = {0};
 
     ir_walk(fn->body, survey_op, &s);
     TRY(s.st);
-    TRY(schedule(j, &res));
+    TRY(schedule(j));
     out->threads = fn->warps * NV_WARP;
-    out->registers = res.registers;
+    out->registers = j->scheduled.registers;
     out->shared_bytes = shared_bytes(fn);
     out->code = code_of(j);
     return TW_OK;
@@ -203,10 +202,9 @@ static tw_status nvptx_needs(const target *t, const target_input *in, target_nee
 
 static tw_status emit_schedule(job *j)
 {
-    schedule_result res;
     strbuf text;
 
-    TRY(schedule(j, &res));
+    TRY(schedule(j));
     sb_init(&text, j->a);
     ir_print(&text, j->in->module, 0);
     j->data = text.s;
@@ -228,6 +226,7 @@ static tw_status emit_explanation(job *j)
     j->what = LLVM_OUTPUT_ASM;
     TRY(run_job(j));
     sb_init(&text, j->a);
+    nv_explain_dims(&text, &j->scheduled);
     nv_explain(&text, j->in->module, &gpu, &needs, &map, j->data);
     j->data = text.s;
     j->size = text.n;
