@@ -354,5 +354,7 @@ ir_scalar eval_op(enum ir_opcode code, enum dtype from, enum dtype to, const ir_
     double y = code == OP_FMA ? float_fma(from, in, exact) : eval_float(code, in);
     if ((code == OP_SIN || code == OP_COS) && fabs(in[0].f) > ANGLE_MAX)
         y = (double)NAN;
+    if ((code == OP_EXP || code == OP_EXP2) && y < 0x1p-126 && to != DT_F64 && !exact)
+        y = 0.0; /* as on the targets */
     return (ir_scalar){.f = exact ? y : round_result(to, y)};
 }

@@ -156,7 +156,7 @@ static int check_float_op(num_device *d, const float_op *op)
         double want = op->want ? op->want(x[i], y[i]) : !(x[i] > y[i]);
 
         if (near_enough(z[i], want, op->ulps) ||
-            (op->ulps > 0 && num_flushed(d, (double)z[i], want)))
+            (op->ulps > 0 && num_flushed(d, op->text, (double)z[i], want)))
             continue;
         if (bad++ < 3)
             num_say("%s: %s with a = %a, b = %a is %a, not %a\n", d->label, op->text, (double)x[i],

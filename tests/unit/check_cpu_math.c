@@ -134,12 +134,22 @@ static void fill_f32(void)
         math_rig_put(&rig, 0, (int64_t)(MATH_BLOCK * i), special[i]);
 }
 
+/* Exponentials below the normal range are 0. */
+static long double flushed(long double power)
+{
+    return power < 0x1p-126L ? 0.0L : power;
+}
+
 START_TEST(functions_of_f32)
 {
+    bool power = of_f32[_i].code == OP_EXP || of_f32[_i].code == OP_EXP2;
+
     open_rig(DT_F32, F32_SAMPLES);
     fill_f32();
-    for (int64_t i = 0; i < rig.n; i++)
+    for (int64_t i = 0; i < rig.n; i++) {
         want[i] = (long double)of_f32[_i].exact(argument(i));
+        want[i] = power ? flushed(want[i]) : want[i];
+    }
     check_paths(of_f32[_i].code, of_f32[_i].ulps);
     close_rig();
 }
@@ -150,7 +160,7 @@ START_TEST(exp2_of_an_integer_is_exact)
     open_rig(DT_F32, 8 * MATH_BLOCK);
     for (int64_t i = 0; i < rig.n; i++) {
         math_rig_put(&rig, 0, i, (double)(i % 280 - 149));
-        want[i] = ldexpl(1.0L, (int)(i % 280 - 149));
+        want[i] = flushed(ldexpl(1.0L, (int)(i % 280 - 149)));
     }
     check_paths(OP_EXP2, 0.0);
     close_rig();

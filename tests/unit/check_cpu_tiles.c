@@ -397,6 +397,27 @@ START_TEST(llvm_keeps_tiles_in_registers)
 }
 END_TEST
 
+/* z of `several` is computed in f32, and only a dot reads it. */
+static tw_status compile_rounded(void *arg)
+{
+    const target *t = target_find("cpu-amx");
+    target_input in = {.module = schedule_lower_text(several, "TM=64,TK=96,TN=64", 0),
+                       .diags = &schedule_diags};
+    const char *code;
+    size_t size;
+
+    (void)arg;
+    ck_assert_int_eq(t->emit(t, &in, "asm", &schedule_memory, &code, &size), TW_OK);
+    ck_assert_int_gt(count(code, "vcvtneps2bf16"), 0);
+    return TW_OK;
+}
+
+START_TEST(operands_are_rounded_by_an_instruction)
+{
+    ck_assert_int_eq(guard_run(compile_rounded, NULL), TW_OK);
+}
+END_TEST
+
 START_TEST(whatever_the_shape)
 {
     random_state = (uint64_t)_i * 7919 + 1;
@@ -428,6 +449,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, gathered_operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);
+    tcase_add_test(t, operands_are_rounded_by_an_instruction);
     tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 2);
 #endif
     suite_add_tcase(s, t);

@@ -158,6 +158,8 @@ LLVMValueRef cpu_load_pairs(cpu_emit *e, ir_val v, const cpu_at *at);
 /* low and high are vectors of f32; exact: they hold values of bf16. */
 void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef low,
                      LLVMValueRef high, bool exact);
+/* v of f32, rounded to bf16, as it lies in memory; subnormal values may be taken for 0. */
+LLVMValueRef cpu_rounded_bits(cpu_emit *e, LLVMValueRef v);
 /* acc + both products of the pairs, in f32; subnormal factors and results may be taken for 0. */
 LLVMValueRef cpu_add_products(cpu_emit *e, LLVMValueRef acc, LLVMValueRef x, LLVMValueRef y);
 
@@ -200,6 +202,8 @@ void cpu_note(cpu_emit *e, int tag, const void *x, const void *y, LLVMValueRef v
 LLVMValueRef cpu_mul(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);
 LLVMValueRef cpu_add(cpu_emit *e, LLVMValueRef x, LLVMValueRef y, int depth);
 void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got);
+/* got is f32, buf an operand of tiles. */
+void cpu_store_narrow(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got);
 void cpu_memo_close(cpu_emit *e, int depth); /* forgets what was computed at depth and deeper */
 void cpu_memo_clear(cpu_emit *e);
 int cpu_at_depth(const cpu_at *at, int rank);

@@ -299,25 +299,36 @@ static cpu_got load_buf(cpu_emit *e, ir_val v, const cpu_buf *b, const cpu_at *a
     return got;
 }
 
-void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got)
+/* v as it lies in memory: the elements of one vector, or one. */
+static void store_held(cpu_emit *e, const cpu_buf *b, const cpu_at *at, LLVMValueRef v)
 {
-    const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
-    enum dtype t = (enum dtype)b->type.dtype;
     LLVMValueRef p = cpu_buf_address(e, b, at, e->depth);
 
-    if (at->lane < 0) {
-        ll_store(e->cx, cpu_to_memory(e, t, got.v), p, element_align(b));
+    if (at->lane < 0 || at->lane == b->lane) {
+        ll_store(e->cx, v, p, at->lane < 0 ? element_align(b) : vector_align(e, b));
         return;
     }
-    LLVMValueRef v = cpu_to_memory(e, t, cpu_vector(e, got));
-    if (at->lane == b->lane) {
-        ll_store(e->cx, v, p, vector_align(e, b));
-        return;
-    }
-    LLVMTypeRef elem = cpu_memory_type(e, t, 1);
+    LLVMTypeRef elem = cpu_memory_type(e, (enum dtype)b->type.dtype, 1);
     LLVMValueRef at_lanes = lane_pointers(e, elem, p, ll_i64(e->cx, b->stride[at->lane]));
     ll_scatter(e->cx, v, at_lanes, element_align(b),
                ll_first_lanes(e->cx, lanes_inside(e, b, at), e->isa->lanes));
+}
+
+void cpu_store_buf(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got)
+{
+    const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
+    LLVMValueRef v = at->lane < 0 ? got.v : cpu_vector(e, got);
+
+    store_held(e, b, at, cpu_to_memory(e, (enum dtype)b->type.dtype, v));
+}
+
+void cpu_store_narrow(cpu_emit *e, uint32_t buf, const cpu_at *at, cpu_got got)
+{
+    const cpu_buf *b = &e->plan->bufs.at[cpu_buf_root(e->plan, buf)];
+    LLVMValueRef v = at->lane < 0 ? got.v : cpu_vector(e, got);
+
+    ICHECK(b->type.dtype == DT_BF16, "an operand of tiles");
+    store_held(e, b, at, cpu_rounded_bits(e, v));
 }
 
 /* ---- virtual tiles --------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ typedef struct pending {
     cpu_got *got; /* by unit */
 } pending;
 
-/* What is stored in pairs is rounded there. */
+/* What only dots of pairs or tiles read is rounded as it is stored. */
 static ir_val before_rounding(const cpu_emit *e, ir_val v)
 {
     const ir_op *op = ir_def(e->fn, v);
@@ -55,7 +55,7 @@ static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
 
     if (!computes(e, item))
         return cpu_eval(e, v, at);
-    if (!item->buf && e->plan->value.at[v].pairs)
+    if (!item->buf && (e->plan->value.at[v].pairs || e->plan->value.at[v].narrow))
         v = before_rounding(e, v);
     return v == item->v ? cpu_eval_item(e, v, at) : cpu_eval(e, v, at);
 }
@@ -101,8 +101,9 @@ static void flush(cpu_nesting *s, const pending *p, uint32_t n, const cpu_at *at
         } else if (buf && !p->item->buf && v->pairs) {
             flush_pairs(s, p, at, mr, nr);
         } else {
+            bool exact = p->item->buf || !v->narrow || before_rounding(e, p->item->v) == p->item->v;
             for (int u = 0; u < mr * nr && buf; u++)
-                cpu_store_buf(e, buf, &at[u], p->got[u]);
+                (exact ? cpu_store_buf : cpu_store_narrow)(e, buf, &at[u], p->got[u]);
         }
     }
 }

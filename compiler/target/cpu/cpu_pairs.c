@@ -62,6 +62,16 @@ static LLVMValueRef join_rounded(cpu_emit *e, LLVMValueRef low, LLVMValueRef hig
     return LLVMBuildBitCast(e->cx->b, both, words(e), "");
 }
 
+LLVMValueRef cpu_rounded_bits(cpu_emit *e, LLVMValueRef v)
+{
+    int lanes = ll_lanes_of(LLVMTypeOf(v));
+
+    if (!e->isa->bf16_round || lanes != e->isa->lanes)
+        return cpu_to_memory(e, DT_BF16, cpu_round(e, DT_BF16, v));
+    v = ll_call(e->cx, "llvm.x86.avx512bf16.cvtneps2bf16.512", NULL, 0, &v, 1);
+    return LLVMBuildBitCast(e->cx->b, v, ll_lanes(e->cx->i16, lanes), "");
+}
+
 void cpu_store_pairs(cpu_emit *e, uint32_t buf, const cpu_at *at, LLVMValueRef low,
                      LLVMValueRef high, bool exact)
 {

@@ -32,21 +32,35 @@ static LLVMValueRef scale(const ll_math *e, LLVMValueRef p, LLVMValueRef n)
     return flt_mul(e, flt_mul(e, p, power_of_two(e, half)), power_of_two(e, rest));
 }
 
-/* x - floor(x) in [0, 1], then 2^that, then times 2^floor(x). */
+/* y where x >= least or NaN, else 0: what would be below the normal range, where Intel's processors
+ * take a hundred cycles and more for a result, or for a product with it. */
+static LLVMValueRef normal_from(const ll_math *e, LLVMValueRef x, double least, LLVMValueRef y)
+{
+    LLVMValueRef inside = LLVMBuildFCmp(e->cx->b, LLVMRealUGE, x, flt_number(x, least), "");
+
+    return ll_select(e->cx, inside, y, flt_number(x, 0.0));
+}
+
+/* x - floor(x) in [0, 1], then 2^that, then times 2^floor(x); below -126 it is 0. */
 static LLVMValueRef exp2_f32(const ll_math *e, LLVMValueRef x)
 {
     static const double c[] = {1.0,           0.693147063,  0.240229309,   0.0554852821,
                                0.00967545155, 0.0012467847, 0.000216129149};
 
-    if (e->fraction)
-        return scale(e, flt_polynomial(e, e->fraction(e->cx, x), c, FLT_COUNT(c)), x);
-    x = flt_clamp(e, x, -151.0, 129.0);
+    if (e->fraction) {
+        LLVMValueRef p = flt_polynomial(e, e->fraction(e->cx, x), c, FLT_COUNT(c));
+        return normal_from(e, x, -126.0, scale(e, p, x));
+    }
+    x = flt_clamp(e, x, -127.0, 128.0); /* whose powers are the bits of 0 and infinity */
     LLVMValueRef n = ll_unary(e->cx, "llvm.floor", x);
-    return scale(e, flt_polynomial(e, flt_sub(e, x, n), c, FLT_COUNT(c)), n);
+    LLVMValueRef p = flt_polynomial(e, flt_sub(e, x, n), c, FLT_COUNT(c));
+    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(n)));
+    n = LLVMBuildFreeze(e->cx->b, LLVMBuildFPToSI(e->cx->b, n, type, ""), ""); /* of a NaN */
+    return flt_mul(e, p, power_of_two(e, n));
 }
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first times n exact. */
-static LLVMValueRef exp_f32(const ll_math *e, LLVMValueRef x)
+static LLVMValueRef exp_everywhere(const ll_math *e, LLVMValueRef x)
 {
     static const double c[] = {1.0,          1.0,           0.5,           0.166666657,
                                0.0416662917, 0.00833349861, 0.00139448687, 0.000197901347};
@@ -57,6 +71,12 @@ static LLVMValueRef exp_f32(const ll_math *e, LLVMValueRef x)
     LLVMValueRef r = flt_sub(e, x, flt_mul(e, n, flt_number(x, 0x1.62ep-1)));
     r = flt_sub(e, r, flt_mul(e, n, flt_number(x, 0x1.0bfbe8e7bcd5ep-15)));
     return scale(e, flt_polynomial(e, r, c, FLT_COUNT(c)), n);
+}
+
+/* From the first x on whose power is above 2^-126; below it is 0. */
+static LLVMValueRef exp_f32(const ll_math *e, LLVMValueRef x)
+{
+    return normal_from(e, x, -0x1.5d589ep6, exp_everywhere(e, x));
 }
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
@@ -267,7 +287,7 @@ static LLVMValueRef erf_f32(const ll_math *e, LLVMValueRef x)
                                -0.1040373445,      0.0222770793848, -0.00305560552036,
                                0.000197181505678};
     LLVMValueRef size = flt_clamp(e, ll_unary(e->cx, "llvm.fabs", x), 0.0, 4.0);
-    LLVMValueRef t = exp_f32(e, flt_polynomial(e, size, q, FLT_COUNT(q)));
+    LLVMValueRef t = exp_everywhere(e, flt_polynomial(e, size, q, FLT_COUNT(q)));
 
     return by_size(e, x, 0.9, odd_series(e, x, c, FLT_COUNT(c)), flt_sub(e, flt_number(x, 1.0), t));
 }
