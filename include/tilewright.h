@@ -134,8 +134,8 @@ typedef struct tw_config {
 #define TW_CONFIG_INIT \
     {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING, false, NULL}
 
-/* Fills cfg from the environment: TILEWRIGHT_STORE, else $XDG_CACHE_HOME/tilewright/store.db, else
- * $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds;
+/* Fills cfg from the environment: TILEWRIGHT_STORE ("none": no store), else
+ * $XDG_CACHE_HOME/tilewright/store.db, else $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds;
  * TILEWRIGHT_CHECKED=0|1; TILEWRIGHT_SEEDS=path.
  * The paths are kept in buffers of this thread until its next call. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_config_from_env(tw_config *cfg);
@@ -362,8 +362,8 @@ typedef struct tw_launch_options {
  * whole.
  * An empty grid succeeds without compiling.
  * Fails with TW_E_ARG, TW_E_SOURCE, TW_E_LIMIT, TW_E_UNSUPPORTED (the target lacks what the kernel
- * needs), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE, TW_E_DRIVER; and, where TW_TUNE_ON_MISS tunes,
- * as tw_tune. */
+ * needs, or this process may not make memory executable), TW_E_ASSERT, TW_E_NOMEM, TW_E_DEVICE,
+ * TW_E_DRIVER; and, where TW_TUNE_ON_MISS tunes, as tw_tune. */
 TW_API TW_CHECKED tw_status tw_launch(tw_kernel *k, tw_device *dev, tw_stream *stream,
                                       const tw_arg *args, size_t count);
 TW_API TW_CHECKED tw_status tw_launch_with(tw_kernel *k, tw_device *dev, tw_stream *stream,

@@ -129,7 +129,7 @@ static tw_status usual_place(char *path, size_t size)
     int n = 0;
 
     if (named)
-        n = snprintf(path, size, "%s", named);
+        n = snprintf(path, size, "%s", strcmp(named, "none") == 0 ? "" : named);
     else if (cache && cache[0] == '/') /* the XDG rules: a relative one is to be ignored */
         n = snprintf(path, size, "%s/tilewright/store.db", cache);
     else if (home)

@@ -136,6 +136,7 @@ static bool enter(store *st)
     if (st->pid != getpid())
         return false;
     pthread_mutex_lock(&st->lock);
+    size_signal_hold(&st->held);
     return true;
 }
 
@@ -148,6 +149,7 @@ static void leave(store *st)
         memcpy(text, st->pending, sizeof text);
         st->pending[0] = '\0';
     }
+    size_signal_release(&st->held);
     pthread_mutex_unlock(&st->lock);
     if (any && st->log)
         st->log(st->log_user, TW_LOG_WARNING, text);
@@ -369,7 +371,7 @@ tw_status store_open(const char *path, tw_log_fn log, void *log_user, store **ou
     st->log = log;
     st->log_user = log_user;
     st->state = STORE_MEMORY;
-    pthread_mutex_lock(&st->lock);
+    (void)enter(st);
     if (path)
         first_open(st);
     leave(st);
@@ -384,8 +386,10 @@ void store_close(store *st)
     if (!st)
         return;
     if (st->pid == getpid()) {
+        size_signal_hold(&st->held);
         db_close(&st->file);
         db_close(&st->memory);
+        size_signal_release(&st->held);
         pthread_mutex_destroy(&st->lock);
         if (st->counted)
             atomic_fetch_sub(&open_stores, 1);

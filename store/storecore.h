@@ -4,11 +4,13 @@
  * forked children out, decide what a failure of SQLite means, and say so once. */
 #include "store/storedb.h"
 #include "store/storekey.h"
+#include "store/storesignal.h"
 #include <pthread.h>
 #include <sys/types.h>
 
 struct store {
     pthread_mutex_t lock;
+    size_signal held; /* of who has the lock */
     pid_t pid;  /* of the process that opened it */
     char *path; /* as given, or NULL */
     tw_log_fn log;

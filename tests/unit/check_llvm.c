@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -230,6 +231,39 @@ START_TEST(memory_that_llvm_lacks_ends_the_compile_only)
 }
 END_TEST
 
+#ifndef PR_SET_MDWE /* Linux 6.3 */
+#define PR_SET_MDWE 65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+/* As under systemd's MemoryDenyWriteExecute. Exit code 100: this kernel cannot forbid it. */
+static void load_without_executable_memory(const product *p)
+{
+    llvm_loaded *l;
+    void *entry;
+
+    if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0ul, 0ul, 0ul) != 0)
+        _exit(100);
+    tw_status st = llvm_load(p->data, p->size, "answer", &l, &entry);
+    _exit(st == TW_E_UNSUPPORTED && strstr(tw_last_error()->text, "execmem") ? 0 : 1 + (int)st);
+}
+
+START_TEST(memory_that_may_not_be_executable_is_no_bug)
+{
+    int status;
+    product p;
+
+    product_init(&p);
+    ck_assert_int_eq(llvm_session_run("m", make_answer, &p), TW_OK);
+    const pid_t child = fork();
+    if (child == 0)
+        load_without_executable_memory(&p);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 100));
+    arena_release(&p.a);
+}
+END_TEST
+
 typedef void (*new_handler)(void);
 new_handler set_new_handler(new_handler handler) __asm__("_ZSt15set_new_handlerPFvvE");
 
@@ -354,6 +388,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_broken_module_is_an_internal_error);
     tcase_add_test(t, a_fatal_error_ends_the_compile_only);
     tcase_add_test(t, memory_that_llvm_lacks_ends_the_compile_only);
+    tcase_add_test(t, memory_that_may_not_be_executable_is_no_bug);
     tcase_add_test(t, the_handler_of_operator_new_stays_the_applications);
     tcase_add_test(t, what_is_thrown_passes_through);
     tcase_add_test(t, an_undefined_symbol_is_not_looked_for);

@@ -483,6 +483,9 @@ START_TEST(configuration_from_the_environment)
     ck_assert_str_eq(cfg.store_path, "/somewhere/store.db");
     ck_assert_int_eq(cfg.tune, TW_TUNE_ON_MISS);
     ck_assert(cfg.tune_budget_s == 2.5);
+    setenv("TILEWRIGHT_STORE", "none", 1);
+    OK(tw_config_from_env(&cfg));
+    ck_assert_ptr_null(cfg.store_path);
     unsetenv("TILEWRIGHT_STORE");
     setenv("XDG_CACHE_HOME", "/cache", 1);
     OK(tw_config_from_env(&cfg));

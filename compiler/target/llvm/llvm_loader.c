@@ -30,15 +30,31 @@ static unsigned nemptied, nloaded, serial;
 static bool disposed_at_exit;
 static char detail[256]; /* the first thing that the JIT reported; its errors only refer to it */
 
-/* Takes e; an error is then the thread's last. LLVM's own texts come from strerror. */
+/* LLVM's own texts come from strerror. */
+static bool says(const char *why, int number)
+{
+    return strstr(why, strerror(number)) != NULL;
+}
+
+static tw_status explain(const char *why)
+{
+    if (says(why, ENOMEM))
+        return error_set(TW_E_NOMEM, "loading machine code: %s", why);
+    if (says(why, EACCES) || says(why, EPERM))
+        return error_diag(TW_E_UNSUPPORTED, DIAG_UNSUPPORTED,
+                          "MemoryDenyWriteExecute of systemd, PR_SET_MDWE and SELinux's execmem "
+                          "forbid it; device 'interp' needs none of it",
+                          "this process may not make memory executable: %s", why);
+    return error_set(TW_E_INTERNAL, "loading machine code: %s", why);
+}
+
+/* Takes e; an error is then the thread's last. */
 static tw_status status_of(LLVMErrorRef e)
 {
     if (!e)
         return TW_OK;
     char *text = LLVMGetErrorMessage(e);
-    const char *why = detail[0] ? detail : text;
-    tw_status st = strstr(why, strerror(ENOMEM)) ? TW_E_NOMEM : TW_E_INTERNAL;
-    (void)error_set(st, "loading machine code: %s", why);
+    tw_status st = explain(detail[0] ? detail : text);
     LLVMDisposeErrorMessage(text);
     detail[0] = '\0';
     return st;

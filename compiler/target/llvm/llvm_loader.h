@@ -9,8 +9,9 @@
 
 typedef struct llvm_loaded llvm_loaded;
 
-/* bytes are copied. *entry is the address of symbol. Fails with TW_E_NOMEM, TW_E_INTERNAL (not an
- * object of this machine, an undefined symbol): tw_last_error says why. */
+/* bytes are copied. *entry is the address of symbol. Fails with TW_E_NOMEM, TW_E_UNSUPPORTED (memory
+ * may not be made executable), TW_E_INTERNAL (not an object of this machine, an undefined symbol):
+ * tw_last_error says why. */
 tw_status llvm_load(const void *bytes, size_t size, const char *symbol, llvm_loaded **out,
                     void **entry);
 /* Another symbol of the same object. TW_E_INTERNAL: it has none of that name; TW_E_NOMEM. */
