@@ -84,8 +84,8 @@ const help_row help_others[] = {
 };
 
 const help_row help_environment[] = {
-    {"TILEWRIGHT_STORE", "the store's file, or none (else $XDG_CACHE_HOME/tilewright/store.db, else\n"
-                         "~/.cache/tilewright/store.db)"},
+    {"TILEWRIGHT_STORE", "the store's file, or none (else $XDG_CACHE_HOME/tilewright/store.db,\n"
+                         "else ~/.cache/tilewright/store.db)"},
     {"TILEWRIGHT_TUNE", "never or on-miss: --tune where that is not given"},
     {"TILEWRIGHT_BUDGET", "a number of seconds: --budget where that is not given"},
     {"TILEWRIGHT_CHECKED",

@@ -135,8 +135,9 @@ typedef struct tw_config {
     {sizeof(tw_config), NULL, TW_TUNE_NEVER, 10.0, 0, NULL, NULL, TW_LOG_WARNING, false, NULL}
 
 /* Fills cfg from the environment: TILEWRIGHT_STORE ("none": no store), else
- * $XDG_CACHE_HOME/tilewright/store.db, else $HOME/.cache/tilewright/store.db; TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds;
- * TILEWRIGHT_CHECKED=0|1; TILEWRIGHT_SEEDS=path.
+ * $XDG_CACHE_HOME/tilewright/store.db, else $HOME/.cache/tilewright/store.db;
+ * TILEWRIGHT_TUNE=never|on-miss; TILEWRIGHT_BUDGET=seconds; TILEWRIGHT_CHECKED=0|1;
+ * TILEWRIGHT_SEEDS=path.
  * The paths are kept in buffers of this thread until its next call. Fails with TW_E_ARG. */
 TW_API TW_CHECKED tw_status tw_config_from_env(tw_config *cfg);
 

@@ -346,8 +346,7 @@ static void first_open(store *st)
 {
     if (inherited_stores()) {
         unusable(st, false,
-                 "this process was forked from one that has a store open; open the context after "
-                 "the fork");
+                 "this process was forked from one that had a store open then, and can open none");
         return;
     }
     st->counted = true;

@@ -3,8 +3,10 @@
 #include "compiler/base/mem.h"
 #include "compiler/target/llvm/llvm_loader.h"
 #include "compiler/target/llvm/llvm_session.h"
+#include "tests/support/patience.h"
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -379,11 +381,54 @@ START_TEST(threads_compile_load_and_fail_apart)
 }
 END_TEST
 
+static atomic_bool enough;
+
+static void *compile_and_load(void *arg)
+{
+    product p;
+
+    (void)arg;
+    while (!enough) {
+        product_init(&p);
+        if (llvm_session_run("m", make_answer, &p) == TW_OK)
+            (void)load_and_call(&p);
+        arena_release(&p.a);
+    }
+    return NULL;
+}
+
+/* A child that waits for a lock of a thread that it does not have is ended by its alarm. */
+START_TEST(children_of_a_process_that_loads_do_not_hang)
+{
+    pthread_t thread[2];
+    product p;
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, compile_and_load, NULL), 0);
+    for (int i = 0; i < 40; i++) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20 * PATIENCE);
+            product_init(&p);
+            _exit(llvm_session_run("m", make_answer, &p) == TW_OK && load_and_call(&p) == 42 ? 0
+                                                                                             : 1);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    }
+    enough = true;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("layer over LLVM");
     TCase *t = tcase_create("sessions and loading");
 
+    tcase_set_timeout(t, 60 * PATIENCE);
     tcase_add_test(t, code_is_made_and_loaded);
     tcase_add_test(t, a_broken_module_is_an_internal_error);
     tcase_add_test(t, a_fatal_error_ends_the_compile_only);
@@ -395,6 +440,7 @@ Suite *test_suite(void)
     tcase_add_test(t, no_such_entry_and_no_object_at_all);
     tcase_add_test(t, two_objects_may_have_one_name);
     tcase_add_test(t, threads_compile_load_and_fail_apart);
+    tcase_add_test(t, children_of_a_process_that_loads_do_not_hang);
     suite_add_tcase(s, t);
     return s;
 }

@@ -90,7 +90,6 @@ static tw_status make_jit(void)
 {
     if (jit)
         return TW_OK;
-    llvm_initialize();
     TRY(status_of(LLVMOrcCreateLLJIT(&jit, LLVMOrcCreateLLJITBuilder())));
     LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(jit), on_report, NULL);
     if (!disposed_at_exit)
@@ -205,6 +204,7 @@ tw_status llvm_load(const void *bytes, size_t size, const char *symbol, llvm_loa
     if (!l)
         return error_set(TW_E_NOMEM, "out of memory");
     *l = (llvm_loaded){NULL, NULL};
+    llvm_initialize();
     pthread_mutex_lock(&lock);
     tw_status st = in_jit(add, &c);
     if (st != TW_OK)
@@ -236,5 +236,15 @@ void llvm_unload(llvm_loaded *l)
     pthread_mutex_lock(&lock);
     nloaded--;
     release(l);
+    pthread_mutex_unlock(&lock);
+}
+
+void llvm_loader_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void llvm_loader_let_go(void)
+{
     pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,7 @@
 #include "compiler/target/llvm/llvm_session.h"
 #include "compiler/base/check.h"
 #include "compiler/base/error.h"
+#include "compiler/target/llvm/llvm_loader.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
@@ -11,8 +12,22 @@
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
 
+/* A child has its parent's locks as they were: held by threads that it does not have. */
+static void before_fork(void)
+{
+    llvm_loader_hold();
+    llvm_trouble_hold();
+}
+
+static void after_fork(void)
+{
+    llvm_trouble_let_go();
+    llvm_loader_let_go();
+}
+
 static void initialize_targets(void)
 {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();

@@ -74,6 +74,16 @@ static void watch(int change)
     pthread_mutex_unlock(&handler_lock);
 }
 
+void llvm_trouble_hold(void)
+{
+    pthread_mutex_lock(&handler_lock);
+}
+
+void llvm_trouble_let_go(void)
+{
+    pthread_mutex_unlock(&handler_lock);
+}
+
 tw_status llvm_protected(llvm_trouble *t, guard_fn fn, void *arg)
 {
     t->outer = innermost;

@@ -18,4 +18,8 @@ typedef struct llvm_trouble {
 /* guard_run(fn, arg), with *t (zeroes before) telling what LLVM did. Nests. */
 tw_status llvm_protected(llvm_trouble *t, guard_fn fn, void *arg);
 
+/* For a fork: no call of another thread is changing handlers in between. */
+void llvm_trouble_hold(void);
+void llvm_trouble_let_go(void);
+
 #endif
