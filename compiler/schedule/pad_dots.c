@@ -12,7 +12,8 @@
  *                         `where`, for 0 * inf would be NaN
  *   a reduction of it     sums add 0, others get their neutral element by a `where`
  *
- * Of extents below 8 nothing is padded: most of each product would be padding.
+ * Of extents below 8 nothing is padded: most of each product would be padding. Nor where shared
+ * memory has room for the factors as they are, but not for longer ones.
  *
  * needs: level 1, before layouts. leaves: `inside` bits of what grew cleared; dots of exact
  * dtypes as they were, but for tiles that they share. The sum of nothing but -0 may be 0.
@@ -41,6 +42,7 @@ typedef struct padding {
     ir_module *m;
     ir_fn *fn;
     arena *a;
+    const gpu_limits *gpu;
     tied_dims tied;
     int32_t *from;   /* by class: the extent that grows; 0: none */
     bool *told;      /* by class: it is in the result */
@@ -109,34 +111,65 @@ static void tell(padding *p, uint32_t class, int32_t from, const tied_stop *stop
     vec_push(&p->found, p->m->a, x);
 }
 
-/* A dot that the matrix unit would compute, with longer tiles. It takes columns in eights, but
- * sixteen are read at once. */
-static void want(ir_op *op, void *arg)
+/* M, K and N of a dot. */
+typedef struct wanted {
+    int32_t extent[3];
+    uint32_t class[3];
+    bool grows[3];
+} wanted;
+
+/* Shared memory has room for the factors, or has none for them as they are either. */
+static bool has_room(const padding *p, const wanted *w)
+{
+    int64_t to[3], from = (int64_t)w->extent[1] * (w->extent[0] + w->extent[2]);
+
+    for (int i = 0; i < 3; i++)
+        to[i] = w->grows[i] ? padded(w->extent[i]) : w->extent[i];
+    int64_t half = p->gpu->shared_per_block / 2; /* elements have two bytes */
+    return to[1] * (to[0] + to[2]) <= half || from > half;
+}
+
+/* Can it grow as far as it must? It takes columns in eights, but sixteen are read at once. */
+static bool may_grow(padding *p, wanted *w)
 {
     static const tied_stop too_short = {"it is too short to be worth it", NULL};
     static const int unit[] = {UNIT, UNIT, COLUMNS};
+    bool all = true;
+
+    for (int i = 0; i < 3; i++) {
+        int32_t n = w->extent[i];
+        const tied_stop *stop = n < LEAST ? &too_short : &p->tied.stop[w->class[i]];
+        w->grows[i] = n % UNIT && !stop->why;
+        if (w->grows[i] || n % unit[i] == 0)
+            continue;
+        all = false;
+        tell(p, w->class[i], n, stop);
+    }
+    return all;
+}
+
+/* A dot that the matrix unit would compute, with longer tiles. */
+static void want(ir_op *op, void *arg)
+{
     padding *p = arg;
 
     if (op->code != OP_DOT)
         return;
-    ir_type a = ir_type_of(p->fn, op->args[0]), b = ir_type_of(p->fn, op->args[1]);
-    if (a.dtype != DT_F16 && a.dtype != DT_BF16)
+    ir_val a = op->args[0], b = op->args[1];
+    ir_type ta = ir_type_of(p->fn, a), tb = ir_type_of(p->fn, b);
+    wanted w = {
+        {ta.shape[0], ta.shape[1], tb.shape[1]},
+        {tied_class(&p->tied, a, 0), tied_class(&p->tied, a, 1), tied_class(&p->tied, b, 1)},
+        {false}};
+    if ((ta.dtype != DT_F16 && ta.dtype != DT_BF16) || !may_grow(p, &w))
         return;
-    int32_t extent[] = {a.shape[0], a.shape[1], b.shape[1]};
-    uint32_t class[] = {tied_class(&p->tied, op->args[0], 0), tied_class(&p->tied, op->args[0], 1),
-                        tied_class(&p->tied, op->args[1], 1)};
-    bool can[3], all = true;
+    const tied_stop no_room = {"its factors would not fit shared memory", op};
+    bool room = has_room(p, &w);
     for (int i = 0; i < 3; i++) {
-        const tied_stop *stop = extent[i] < LEAST ? &too_short : &p->tied.stop[class[i]];
-        can[i] = !stop->why;
-        if (can[i] || extent[i] % unit[i] == 0)
-            continue;
-        all = false;
-        tell(p, class[i], extent[i], stop);
-    }
-    for (int i = 0; all && i < 3; i++) {
-        if (can[i] && extent[i] % UNIT)
-            p->from[class[i]] = extent[i];
+        if (w.grows[i] && room)
+            p->from[w.class[i]] = w.extent[i];
+        else if (w.grows[i])
+            tell(p, w.class[i], w.extent[i], &no_room);
     }
 }
 
@@ -386,6 +419,8 @@ static void grow(padding *p)
 tw_status pass_pad_dots(pass_cx *cx, ir_module *m)
 {
     padding p = {.m = m, .fn = m->kernel, .a = cx->scratch, .nvals = m->kernel->values.n};
+
+    p.gpu = schedule_of(cx)->gpu;
     schedule_result *result = &schedule_of(cx)->result;
 
     p.tied = tied_dims_of(cx->scratch, m->kernel);

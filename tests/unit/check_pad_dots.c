@@ -348,6 +348,25 @@ START_TEST(what_would_be_seen_is_not_padded)
 }
 END_TEST
 
+START_TEST(what_would_not_fit_is_not_padded)
+{
+    static const char text[] = "kernel k[M: int](x: f16[M, 8], w: f16[8, 16], out y: f32[M, 16])\n"
+                               "grid (1) { store(y[:, :], dot(load(x[:, :]), load(w[:, :]))); }\n";
+    ir_module *m = schedule_lower_text(text, "M=6144", 16);
+    schedule_params p = schedule_defaults();
+    schedule_result res;
+
+    p.num_warps = 16; /* 6144 x 16 halves are more than 164 KiB, 6144 x 8 are not */
+    ck_assert_msg(schedule_make(m, 80, p, &res) == TW_OK, "%s", error_get()->text);
+    ck_assert_int_eq(multiplied_exactly(m), 1);
+    ck_assert_uint_eq(res.npadded, 1);
+    ck_assert_str_eq(res.padded[0].why, "its factors would not fit shared memory");
+    m = schedule_lower_text(text, "M=1024", 16);
+    ck_assert_int_eq(schedule_make(m, 80, p, &res), TW_OK);
+    ck_assert_int_eq(multiplied_exactly(m), 0);
+}
+END_TEST
+
 /* Of f32 there is no exact product on the matrix unit, and short tiles are left alone. */
 START_TEST(others_are_left_alone)
 {
@@ -377,6 +396,7 @@ Suite *test_suite(void)
     tcase_add_test(c, infinities_stay_where_they_are);
     tcase_add_test(c, names_and_extents_are_told);
     tcase_add_loop_test(c, what_would_be_seen_is_not_padded, 0, sizeof stops / sizeof *stops);
+    tcase_add_test(c, what_would_not_fit_is_not_padded);
     tcase_add_test(c, others_are_left_alone);
     suite_add_tcase(s, c);
     return s;
