@@ -6,6 +6,10 @@
  *
  *   x[col[None, :], row[:, None]]     trans (load %x, %col, %row extent=[N, M])
  *   y[col[None, :]]                   expand_dims (load %y, %col extent=[N]) axis=0
+ *
+ * A tile of indices that has several dimensions itself picks an element for each of its own:
+ *
+ *   y[row + col]                      reshape (load %y, (reshape %sum) extent=[M * N])
  */
 #include "dsl/elaborate.h"
 
@@ -77,22 +81,36 @@ static ir_val line_of(elab *cx, ir_val v, int32_t n)
                                              : ir_build(&cx->b, OP_RESHAPE, &v, 1, NULL, t)->res;
 }
 
+static ir_val reshaped(elab *cx, ir_val v, ir_type t)
+{
+    return ir_build(&cx->b, OP_RESHAPE, &v, 1, NULL, t)->res;
+}
+
+static bool place_block(elab *cx, place *p, uint32_t i, ir_val v)
+{
+    ir_type line = {.kind = TYPE_TILE, .dtype = DT_I32, .rank = 1};
+
+    p->block = ir_type_of(cx->b.fn, v);
+    line.shape[0] = p->extent[i] = (int32_t)type_elements(p->block);
+    p->index[i] = reshaped(cx, v, line);
+    return true;
+}
+
 static bool place_indices(elab *cx, place *p, const expr *e, uint32_t i, ir_val v)
 {
     ir_type t = ir_type_of(cx->b.fn, v);
     int axis = axis_of_line(t);
 
-    if (t.dtype != DT_I32 || (t.rank > 1 && axis == -2)) {
+    if (t.dtype != DT_I32) {
         diag *d =
-            elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "%s is an i32 scalar or i32[n], not %s",
+            elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "%s is an i32 scalar or tile, not %s",
                        axis_text(cx, p->tensor, i), elab_type_text(cx, t));
-        if (t.dtype == DT_I32)
-            diag_hint(cx->diags, d,
-                      "all extents but one are 1: x[row[:, None], col[None, :]]; or write "
-                      "reshape(%s, n), and reshape what is loaded",
-                      ast_source_text(e, cx->diags->a, 40));
+        if (dtype_is_int((enum dtype)t.dtype))
+            diag_hint(cx->diags, d, "write cast(%s, i32)", ast_source_text(e, cx->diags->a, 40));
         return false;
     }
+    if (t.rank > 1 && axis == -2)
+        return place_block(cx, p, i, v);
     p->extent[i] = axis < 0 ? 1 : t.shape[axis];
     p->index[i] = line_of(cx, v, p->extent[i]);
     if (t.rank == 1)
@@ -137,6 +155,23 @@ static bool place_lines(elab *cx, place *p, const expr *e)
     }
     p->stored = p->type;
     p->type = t;
+    return true;
+}
+
+/* The type of a slice of which one index picks a block; nothing else gives dimensions to that. */
+static bool place_whole_block(elab *cx, place *p, const expr *e)
+{
+    if (p->type.rank > 1) {
+        diag *d = elab_error(cx, DIAG_BAD_OPERAND, e->where,
+                             "an index of '%s' is %s, so all others are scalars",
+                             p->tensor->name, elab_type_text(cx, p->block));
+        diag_hint(cx->diags, d, "tiles that run along different dimensions go together: "
+                                "x[row[:, None], col[None, :]]");
+        return false;
+    }
+    p->stored = p->type;
+    p->type = p->block;
+    p->type.dtype = p->stored.dtype;
     return true;
 }
 
@@ -190,7 +225,9 @@ static value index_view(elab *cx, const expr *e, const decl *tensor)
     }
     if (!p->type.rank)
         p->type = type_scalar((enum dtype)p->type.dtype);
-    if (p->lines)
+    if (p->block.rank)
+        good = good && place_whole_block(cx, p, e);
+    else if (p->lines)
         good = good && place_lines(cx, p, e);
     if (!good || !elab_check_tile(cx, p->type, e->where))
         return val_bad();
@@ -275,16 +312,13 @@ static bool order_of_lines(const place *p, int perm[TILE_MAX_RANK])
     return moved;
 }
 
-static ir_val reshaped(elab *cx, ir_val v, ir_type t)
-{
-    return ir_build(&cx->b, OP_RESHAPE, &v, 1, NULL, t)->res;
-}
-
 ir_val elab_as_seen(elab *cx, const place *p, ir_val v)
 {
     int perm[TILE_MAX_RANK];
     bool has_points = false;
 
+    if (p->block.rank)
+        return reshaped(cx, v, p->type);
     if (!p->lines)
         return v;
     if (order_of_lines(p, perm))
@@ -305,6 +339,8 @@ ir_val elab_as_stored(elab *cx, const place *p, ir_val v)
     int perm[TILE_MAX_RANK], back[TILE_MAX_RANK];
     ir_type t = p->stored;
 
+    if (p->block.rank)
+        return reshaped(cx, v, t);
     if (!p->lines)
         return v;
     bool moved = order_of_lines(p, perm);

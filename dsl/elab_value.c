@@ -233,6 +233,14 @@ static bool is_scalar_of(const elab *cx, const value *v, enum dtype t)
     return v->kind == VAL_RUN && type_equal(val_run_type(cx, v), type_scalar(t));
 }
 
+static bool is_whole(const elab *cx, const value *v)
+{
+    if (v->kind == VAL_CONST)
+        return v->cls == CLASS_INT;
+    ir_type t = v->kind == VAL_RUN ? val_run_type(cx, v) : (ir_type){.kind = TYPE_TILE};
+    return t.kind == TYPE_SCALAR && dtype_is_int((enum dtype)t.dtype);
+}
+
 ir_val elab_need_index(elab *cx, const value *v, const expr *e, const char *user)
 {
     if (v->kind == VAL_BAD)
@@ -243,7 +251,7 @@ ir_val elab_need_index(elab *cx, const value *v, const expr *e, const char *user
         return v->as.run;
     diag *d = elab_error(cx, DIAG_TYPE_MISMATCH, e->where, "%s is an i32 scalar, not %s", user,
                          val_text(cx, v));
-    if (is_scalar_of(cx, v, DT_I64))
+    if (is_whole(cx, v))
         diag_hint(cx->diags, d, "write cast(%s, i32)", ast_source_text(e, cx->diags->a, 40));
     return 0;
 }

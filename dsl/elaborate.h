@@ -38,7 +38,8 @@ typedef struct place {
     ir_type type; /* of what is read or written, as the text sees it */
     int lines;    /* dimensions of its tiles of indices when they have more than one, else 0 */
     int axis[VIEW_MAX_RANK]; /* lines: along which of them an index runs, -1: has one element */
-    ir_type stored;          /* lines: as memory has it */
+    ir_type block;           /* of the one tile of indices that has several dimensions, if rank */
+    ir_type stored;          /* lines, block: as memory has it */
 } place;
 
 typedef struct value {

@@ -191,6 +191,37 @@ START_TEST(each_scatter)
 }
 END_TEST
 
+/* A tile of indices of several dimensions: an element of x's row 5 for each, then one of y's row 3. */
+START_TEST(blocks)
+{
+    static const char statement[] =
+        "let at = load(row[4 :+ 20])[:, None] + arange(24)[None, :];"
+        "store(y[4 :+ 20, 0 :+ 24], load(x[5, at]));"
+        "store(y[3, arange(4)[:, None] * 6 + 5 - arange(6)[None, :]], load(x[0 :+ 4, 0 :+ 6]));";
+    num_device d;
+    int bad = 0;
+
+    if (!num_open(&d, device[_i].spec, device[_i].target))
+        return;
+    for (int layout = 0; layout < NUM_LAYOUTS; layout++) {
+        tensors t;
+        open_tensors(&t, num_dtype_named("f32"), (enum num_layout)layout, NUM_AT_END);
+        bool ran = run(&d, "f32", statement, &t);
+        for (int i = 3; i < INDICES && ran; i++)
+            for (int j = 0; j < INDICES; j++) {
+                int at = inside((int32_t)((uint32_t)rows[i] + (uint32_t)j), N);
+                int from = i > 3 ? at < 0 ? -1 : 5 * N + at : j / 6 * N + 5 - j % 6;
+                bad += num_value_at(&t.y, i * INDICES + j) !=
+                       (from < 0 ? 0.0 : num_value_at(&t.x, from));
+            }
+        bad += !num_padding_intact(&t.y);
+        close_tensors(&t);
+    }
+    num_close(&d);
+    ck_assert_msg(bad == 0, "%s: %d elements", d.label, bad);
+}
+END_TEST
+
 /* Pages of a tensor, by a table: what a paged cache does. */
 START_TEST(pages)
 {
@@ -233,6 +264,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, each_gather, 0, DEVICES);
     tcase_add_loop_test(t, each_scatter, 0, DEVICES);
+    tcase_add_loop_test(t, blocks, 0, DEVICES);
     tcase_add_loop_test(t, pages, 0, DEVICES);
     suite_add_tcase(s, t);
     return s;
