@@ -28,8 +28,10 @@ import tilewright  # noqa: E402
 from attention_cpu import machine  # noqa: E402
 
 
-def variants(h, n, rng):
-    """What each variant gets beside q, k, v, o and lse."""
+def variants(h, n, d, rng):
+    """What each variant gets beside q, o and lse, and beside k and v but where it has its own."""
+    pool, whole = (rng.standard_normal((n, h, d), dtype=np.float32), np.ones((1, h, n, d), np.int8))
+    scale = np.full((1, h, n), 0.01, np.float32)
     return {
         "window": {"window": 1 << 30},
         "alibi": {"slopes": np.array([2.0 ** -(i + 1) for i in range(h)], np.float32)},
@@ -40,6 +42,10 @@ def variants(h, n, rng):
         "sink": {"sinks": np.zeros(h, np.float32)},
         "bias": {"bias": rng.standard_normal((1, 1, n, n), dtype=np.float32)},
         "rounded": {},
+        "relative": {"bias": rng.standard_normal((h, 257), dtype=np.float32)},
+        "quantized": {"k": whole, "v": whole, "k_scale": scale, "v_scale": scale},
+        "paged": {"k": pool, "v": pool, "lengths": np.full(1, n, np.int32),
+                  "slots": np.arange(n, dtype=np.int32).reshape(-1, 16)[::-1].reshape(1, n).copy()},
     }
 
 
@@ -91,7 +97,7 @@ def measure(cx, device, o, d, n, causal, name, window=None):
     inputs = {x: rounded(rng.standard_normal((1, h, n, d), dtype=np.float32), o.dtype) for x in "qkv"}
     base = cx.load(os.path.join(ROOT, "kernels", "attention_fwd.tw"))
     kernel = cx.load(os.path.join(ROOT, "kernels", "variants", f"attention_{name}.tw"))
-    extra = {"window": window} if window else variants(h, n, rng)[name]
+    extra = {"window": window} if window else variants(h, n, d, rng)[name]
     of_base, _ = side(device, base, inputs, {"CAUSAL": causal}, o)
     of_variant, config = side(device, kernel, inputs, dict(extra, CAUSAL=causal), o)
     runs = [compare(of_base, of_variant, o.pairs if not window else 3) for _ in range(o.runs)]
@@ -191,7 +197,7 @@ def main():
             rows = json.load(f)["rows"]
     cells = [(int(d), int(n), c == "1") for d, n, c in (x.split(",") for x in o.cells.split(";") if x)]
     cases = [(d, n, c, name, None) for d, n, c in cells
-             for name in variants(1, 1, np.random.default_rng(0)) if not (c and name == "prefix")]
+             for name in variants(1, 16, 1, np.random.default_rng(0)) if not (c and name == "prefix")]
     cases.append((64, 16384, True, "window", 512))
     only = o.variants.split(",") if o.variants else [name for *_, name, _ in cases]
     for d, n, causal, name, window in (c for c in cases if c[3] in only):

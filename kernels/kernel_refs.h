@@ -21,13 +21,14 @@ typedef struct attention_variant {
     bool (*visible)(const struct attention_variant *v, int64_t b, int64_t i, int64_t j);
     double (*sink)(const struct attention_variant *v, int64_t h);
     int64_t columns, offset; /* row i is token i + offset */
+    int64_t rows, width;     /* M; pixels in a row of an image */
     int64_t window;
     bool causal;
     double cap;
     const int32_t *member; /* [B]: the prefix, the length */
     const int32_t *token;  /* [B, columns]: the document */
     const float *head;     /* [H]: slopes, sinks */
-    ref_tensor bias;       /* [B or 1, H or 1, M, N] */
+    ref_tensor bias;       /* [B or 1, H or 1, M, N], or [H, distances] */
 } attention_variant;
 
 typedef struct attention_problem {
@@ -54,6 +55,10 @@ extern const attention_variant attention_padded_ref;   /* member */
 extern const attention_variant attention_sink_ref;     /* head */
 extern const attention_variant attention_bias_ref;     /* bias */
 extern const attention_variant attention_rounded_ref;  /* nothing: as exact in double */
+extern const attention_variant attention_quantized_ref; /* nothing: k and v as they are meant */
+extern const attention_variant attention_relative_ref;  /* bias, offset */
+extern const attention_variant attention_neighborhood_ref; /* window, width, columns */
+extern const attention_variant attention_paged_ref;     /* member, rows, causal; k, v in order */
 
 /* c: [M, N] */
 void matmul_ref(const ref_tensor *a, const ref_tensor *b, double *c);

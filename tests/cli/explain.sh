@@ -48,7 +48,7 @@ expect 4 "NVIDIA GeForce RTX 4080, of capability 8.9, cannot run code of target 
 
 # Extents that the matrix unit does not take: what became of them.
 expect 0 "D  40  padded to 48" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=T=bf16,D=40,DV=64
-line=$(grep -n 'load(k\[' kernels/attention_fwd.tw | cut -d: -f1)
+line=$(grep -n 'load(x\[' kernels/attention_fwd.tw | cut -d: -f1)
 expect 0 "N  24  not padded: a slice takes a part of a dimension (line $line)" "$tw" explain kernels/attention_fwd.tw --target=sm_89 \
     --set=T=bf16,D=40,DV=64,BLOCK_N=24
 expect 0 "" "$tw" explain kernels/attention_fwd.tw --target=sm_89 --set=T=bf16,D=40,DV=100 --json

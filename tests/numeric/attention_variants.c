@@ -20,7 +20,7 @@ static const struct {
     int count;
 } device[] = {
     {"interp", NULL, false, 90, 3},          {"interp", NULL, true, 90, 3},
-    {"cpu", NULL, false, MAX_N, 12},         {"cpu:1", "cpu-avx2", false, MAX_N, 6},
+    {"cpu", NULL, false, MAX_N, 8},          {"cpu:1", "cpu-avx2", false, MAX_N, 4},
     {"cpu:1", "cpu-generic", false, 150, 4},
 };
 enum { DEVICES = sizeof device / sizeof *device, INTERPRETERS = 2 };
@@ -32,17 +32,21 @@ typedef struct inputs {
     attention_extra extra;
     int32_t member[MAX_B], token[MAX_B * MAX_N];
     float head[MAX_H];
-    num_tensor bias;
-    int64_t extent[2];
-    DLTensor dl;
+    num_tensor bias, k, v, k_scale, v_scale; /* those that have memory are freed */
+    int64_t extent[2][2];
+    DLTensor dl[2];
+    int vectors;
 } inputs;
 
 static void give_vector(inputs *in, const char *name, void *at, uint8_t code, int64_t n, int64_t m)
 {
-    in->extent[0] = n;
-    in->extent[1] = m;
-    in->dl = (DLTensor){at, {kDLCPU, 0}, m ? 2 : 1, {code, 32, 1}, in->extent, NULL, 0};
-    in->extra.args[in->extra.nargs++] = TW_TENSOR(name, &in->dl);
+    int64_t *extent = in->extent[in->vectors];
+    DLTensor *dl = &in->dl[in->vectors++];
+
+    extent[0] = n;
+    extent[1] = m;
+    *dl = (DLTensor){at, {kDLCPU, 0}, m ? 2 : 1, {code, 32, 1}, extent, NULL, 0};
+    in->extra.args[in->extra.nargs++] = TW_TENSOR(name, dl);
 }
 
 static void make_window(inputs *in, attention_case *c, num_random *r)
@@ -142,20 +146,137 @@ static void make_nothing(inputs *in, attention_case *c, num_random *r)
     (void)in, (void)c, (void)r;
 }
 
+static void make_relative(inputs *in, attention_case *c, num_random *r)
+{
+    int64_t extent[2] = {c->H, 2 * num_below(r, c->N + 4) + 1};
+    num_tensor *t = &in->bias;
+
+    num_alloc(t, "bias", 2, extent, num_below(r, 2) ? NUM_DENSE : NUM_PADDED, NUM_AT_END);
+    num_fill(t, r, 3.0);
+    num_protect(t);
+    in->variant.bias.at = t->base;
+    memcpy(in->variant.bias.extent, t->extent, sizeof t->extent);
+    memcpy(in->variant.bias.stride, t->stride, sizeof t->stride);
+    in->extra.size = 16.0;
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("bias", &t->dl);
+}
+
+static void make_neighborhood(inputs *in, attention_case *c, num_random *r)
+{
+    int64_t height = 1 + num_below(r, 9), width = 1 + num_below(r, 9);
+
+    c->M = c->N = height * width;
+    c->has_offset = false;
+    c->offset = 0;
+    in->variant.columns = c->N;
+    in->variant.width = width;
+    in->variant.window = 2 * num_below(r, ((height < width ? height : width) + 1) / 2) + 1;
+    in->extra.args[in->extra.nargs++] = TW_INT("width", width);
+    in->extra.args[in->extra.nargs++] = TW_INT("window", in->variant.window);
+}
+
+/* ---- keys and values that are stored otherwise ---- */
+
+static void make_stored(inputs *in, attention_case *c, num_random *r)
+{
+    (void)c, (void)r;
+    in->extra.has_keys = true;
+}
+
+/* The rows of t as i8 with scales; t becomes what those mean. */
+static void quantize(num_tensor *t, num_tensor *whole, num_tensor *scale)
+{
+    int64_t d = t->extent[3], rows = num_elements(t) / d;
+
+    num_alloc_as(whole, t->name, num_dtype_named("i8"), 4, t->extent, NUM_PADDED, NUM_AT_END);
+    num_alloc(scale, "scale", 3, t->extent, NUM_DENSE, NUM_AT_END);
+    for (int64_t row = 0; row < rows; row++) {
+        double most = 0x1p-20;
+        for (int64_t i = row * d; i < (row + 1) * d; i++)
+            most = fmax(most, fabs(num_value_at(t, i)));
+        *num_at(scale, row) = (float)(most / 127.0);
+        for (int64_t i = row * d; i < (row + 1) * d; i++) {
+            float v = (float)round(num_value_at(t, i) / (double)*num_at(scale, row));
+            num_set_at(whole, i, (double)v);
+            num_set_at(t, i, (double)(v * *num_at(scale, row)));
+        }
+    }
+}
+
+static void store_quantized(inputs *in, const attention_case *c, attention_tensors *t,
+                            num_random *r)
+{
+    (void)c, (void)r;
+    quantize(&t->k, &in->k, &in->k_scale);
+    quantize(&t->v, &in->v, &in->v_scale);
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("k", &in->k.dl);
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("v", &in->v.dl);
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("k_scale", &in->k_scale.dl);
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("v_scale", &in->v_scale.dl);
+}
+
+static void make_paged(inputs *in, attention_case *c, num_random *r)
+{
+    make_stored(in, c, r);
+    make_members(in, c, r, "lengths");
+    in->variant.rows = c->M;
+    in->variant.causal = c->causal;
+}
+
+/* Rows of t go to their slots; all others hold what would spoil every sum. */
+static void fill_slots(const inputs *in, const num_tensor *t, num_tensor *pool, int64_t slots)
+{
+    int64_t heads = t->extent[1], n = t->extent[2], d = t->extent[3];
+
+    num_alloc_as(pool, t->name, t->type, 3, (int64_t[]){slots, heads, d}, NUM_PADDED, NUM_AT_END);
+    for (int64_t i = 0; i < slots * heads * d; i++)
+        num_set_at(pool, i, (double)NAN);
+    for (int64_t i = 0; i < num_elements(t); i++) {
+        int64_t j = i / d % n, h = i / d / n % heads, b = i / d / n / heads;
+        if (j < in->member[b])
+            num_set_at(pool, (in->token[b * n + j] * heads + h) * d + i % d, num_value_at(t, i));
+    }
+}
+
+/* Slots in no order, of which those beyond a length name nothing or what is no number. */
+static void store_paged(inputs *in, const attention_case *c, attention_tensors *t, num_random *r)
+{
+    int64_t n = c->B * c->N;
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t other = num_below(r, i + 1);
+        in->token[i] = in->token[other];
+        in->token[other] = (int32_t)i;
+    }
+    fill_slots(in, &t->k, &in->k, n + 1);
+    fill_slots(in, &t->v, &in->v, n + 1);
+    for (int64_t i = 0; i < n; i++)
+        if (i % c->N >= in->member[i / c->N])
+            in->token[i] = (int32_t[]){-1, INT32_MAX, (int32_t)n, in->token[i]}[num_below(r, 4)];
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("k", &in->k.dl);
+    in->extra.args[in->extra.nargs++] = TW_TENSOR("v", &in->v.dl);
+    give_vector(in, "slots", in->token, kDLInt, c->B, c->N);
+}
+
 static const struct {
     const char *name;
     const attention_variant *ref;
     void (*make)(inputs *in, attention_case *c, num_random *r);
+    void (*store)(inputs *in, const attention_case *c, attention_tensors *t, num_random *r);
 } variants[] = {
-    {"window", &attention_window_ref, make_window},
-    {"alibi", &attention_alibi_ref, make_alibi},
-    {"soft_cap", &attention_soft_cap_ref, make_soft_cap},
-    {"prefix", &attention_prefix_ref, make_prefix},
-    {"document", &attention_document_ref, make_document},
-    {"padded", &attention_padded_ref, make_padded},
-    {"sink", &attention_sink_ref, make_sink},
-    {"bias", &attention_bias_ref, make_bias},
-    {"rounded", &attention_rounded_ref, make_nothing},
+    {"window", &attention_window_ref, make_window, NULL},
+    {"alibi", &attention_alibi_ref, make_alibi, NULL},
+    {"soft_cap", &attention_soft_cap_ref, make_soft_cap, NULL},
+    {"prefix", &attention_prefix_ref, make_prefix, NULL},
+    {"document", &attention_document_ref, make_document, NULL},
+    {"padded", &attention_padded_ref, make_padded, NULL},
+    {"sink", &attention_sink_ref, make_sink, NULL},
+    {"bias", &attention_bias_ref, make_bias, NULL},
+    {"rounded", &attention_rounded_ref, make_nothing, NULL},
+    {"relative", &attention_relative_ref, make_relative, NULL},
+    {"neighborhood", &attention_neighborhood_ref, make_neighborhood, NULL},
+    {"quantized", &attention_quantized_ref, make_stored, store_quantized},
+    {"paged", &attention_paged_ref, make_paged, store_paged},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -236,10 +357,14 @@ static void run_case(num_subject *s, int variant, attention_case c)
     num_fill(&t.v, &s->random, 1.0);
     if (variants[variant].make == make_padded)
         spoil_hidden_rows(&in, &c, &t);
+    if (variants[variant].store)
+        variants[variant].store(&in, &c, &t, &s->random);
     attention_compare(s, &c, &t);
     attention_free(&t);
-    if (in.bias.map)
-        num_free(&in.bias);
+    num_tensor *const own[] = {&in.bias, &in.k, &in.v, &in.k_scale, &in.v_scale};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i]->map)
+            num_free(own[i]);
 }
 
 START_TEST(a_variant)

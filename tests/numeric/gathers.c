@@ -191,7 +191,7 @@ START_TEST(each_scatter)
 }
 END_TEST
 
-/* A tile of indices of several dimensions: an element of x's row 5 for each, then one of y's row 3. */
+/* A tile of indices of several dimensions: one of x for each, then one of y. */
 START_TEST(blocks)
 {
     static const char statement[] =

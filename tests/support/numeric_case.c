@@ -300,7 +300,11 @@ double num_value_at(const num_tensor *t, int64_t i)
 
 void num_set_at(const num_tensor *t, int64_t i, double v)
 {
-    num_put(t->type, t->base, place_of(t, i), (num_value){.f = num_round(t->type, v)});
+    num_value x = {.i = (num_wide)v};
+
+    if (t->type->is_float)
+        x.f = num_round(t->type, v);
+    num_put(t->type, t->base, place_of(t, i), x);
 }
 
 void num_fill(num_tensor *t, num_random *r, double sigma)

@@ -96,7 +96,7 @@ typedef struct num_tensor {
 /* Of f32. */
 void num_alloc(num_tensor *t, const char *name, int rank, const int64_t *extent,
                enum num_layout layout, enum num_place place);
-/* Of any float type. */
+/* Of any type; what is read as a number is of a float type. */
 void num_alloc_as(num_tensor *t, const char *name, const struct num_dtype *type, int rank,
                   const int64_t *extent, enum num_layout layout, enum num_place place);
 void num_free(num_tensor *t);

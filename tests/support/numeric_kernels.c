@@ -110,15 +110,18 @@ void attention_free(attention_tensors *t)
 
 void attention_launch(num_subject *s, const attention_case *c, attention_tensors *t)
 {
-    tw_arg args[10];
+    bool has_keys = c->extra && c->extra->has_keys;
+    tw_arg args[13];
     size_t n = 0;
 
     num_protect(&t->q);
     num_protect(&t->k);
     num_protect(&t->v);
     args[n++] = TW_TENSOR("q", &t->q.dl);
-    args[n++] = TW_TENSOR("k", &t->k.dl);
-    args[n++] = TW_TENSOR("v", &t->v.dl);
+    if (!has_keys) {
+        args[n++] = TW_TENSOR("k", &t->k.dl);
+        args[n++] = TW_TENSOR("v", &t->v.dl);
+    }
     args[n++] = TW_TENSOR("o", &t->o.dl);
     args[n++] = TW_TENSOR("lse", &t->lse.dl);
     args[n++] = TW_BOOL("CAUSAL", c->causal);

@@ -16,8 +16,9 @@
 /* A variant of attention: what its reference and its launch need beyond the case. */
 typedef struct attention_extra {
     struct attention_variant *variant; /* kernel_refs.h */
-    tw_arg args[2];
+    tw_arg args[5];
     size_t nargs;
+    bool has_keys; /* k and v are among args: those of the case are what they mean */
     double size; /* how much it may change a score: as much larger is a score's error */
 } attention_extra;
 

@@ -162,7 +162,10 @@ static uint64_t convert(const ptx_instr *i, const uint64_t *x)
         return int_to_real(to, from, x[0]);
     uint64_t v =
         from.kind == PT_S ? (uint64_t)sign_extend(x[0], from.bits) : narrow(x[0], from.bits);
-    return narrow(v, to.bits);
+    /* what is narrower than its register is extended there: PTX ISA, "Operand Size Exceeding
+     * Instruction-Type Size"; no register has less than 16 bits */
+    return to.kind == PT_S && to.bits == 8 ? narrow((uint64_t)sign_extend(v, 8), 16)
+                                           : narrow(v, to.bits);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -339,8 +342,12 @@ static uint64_t permuted(const uint64_t *x)
 {
     uint64_t both = (x[1] & 0xffffffff) << 32 | (x[0] & 0xffffffff), v = 0;
 
-    for (int k = 0; k < 4; k++)
-        v |= (both >> 8 * (x[2] >> 4 * k & 7) & 0xff) << 8 * k;
+    for (int k = 0; k < 4; k++) {
+        uint64_t pick = x[2] >> 4 * k, byte = both >> 8 * (pick & 7) & 0xff;
+        if (pick & 8) /* the sign of the byte, eight times */
+            byte = byte & 0x80 ? 0xff : 0;
+        v |= byte << 8 * k;
+    }
     return v;
 }
 

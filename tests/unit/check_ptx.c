@@ -93,6 +93,13 @@ static const struct {
     {"variants/attention_rounded", "T=f16,D=64,DV=64,CAUSAL=true,BLOCK_M=64,BLOCK_N=16", 4, 2, 1, 2,
      16,
      "# dims: B=1 H=1 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 1 1\n"},
+    {"variants/attention_quantized", "T=f16,D=32,DV=32,CAUSAL=false,BLOCK_M=64,BLOCK_N=32", 4, 2, 0,
+     1, 16,
+     "# dims: B=1 H=2 HK=1 M=100 N=150\n# scalars: scale=0.3 offset=50\n# grid: 2 2 1\n"},
+    {"variants/attention_relative", "T=bf16,D=32,DV=32,CAUSAL=true,BLOCK_M=64,BLOCK_N=16", 4, 2, 0,
+     1, 16,
+     "# dims: B=1 H=1 HK=1 M=100 N=150 DISTANCES=33\n# scalars: scale=0.3 offset=50\n"
+     "# grid: 2 1 1\n"},
     {"matmul", "T=bf16,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 2, 3, 0, 1, 16,
      "# dims: M=90 N=104 K=72\n# grid: 3 4 1\n"},
     {"matmul", "T=f32,BLOCK_M=32,BLOCK_N=32,BLOCK_K=32", 4, 2, 0, 1, 4,

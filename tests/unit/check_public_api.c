@@ -203,7 +203,7 @@ START_TEST(parameters)
     OK(tw_kernel_load(cx, "kernels/attention_fwd.tw", NULL, &k));
     ck_assert_str_eq(tw_kernel_name(k), "attention_fwd");
     ck_assert_str_eq(tw_kernel_warnings(k), "");
-    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 8 + 2);
+    ck_assert_int_eq((int)tw_kernel_param_count(k), 7 + 11 + 2);
     OK(tw_kernel_param(k, 3, &p));
     ck_assert_str_eq(p.name, "o");
     ck_assert_int_eq(p.kind, TW_PARAM_TENSOR);
@@ -230,11 +230,11 @@ START_TEST(parameters)
     OK(tw_kernel_param(k, 11, &p));
     ck_assert_str_eq(p.name, "score");
     ck_assert_str_eq(p.value, "plain");
-    OK(tw_kernel_param(k, 16, &p));
+    OK(tw_kernel_param(k, 19, &p));
     ck_assert_str_eq(p.name, "BLOCK_N");
     ck_assert_int_eq(p.kind, TW_PARAM_TUNE);
     ck_assert_str_eq(p.value, "64, 32, 128; on cpu-amx: 128, 64, 256; on sm_: 64, 32, 128");
-    FAILS(tw_kernel_param(k, 17, &p), TW_E_ARG, "17 parameters");
+    FAILS(tw_kernel_param(k, 20, &p), TW_E_ARG, "20 parameters");
     tw_kernel_destroy(k);
 }
 END_TEST

@@ -130,6 +130,25 @@ START_TEST(attention_schedules)
         ATTENTION(2, 48, 70, 33, 64, 16, "true", 0x1p-7),
         ATTENTION(2, 16, 70, 90, 48, 16, "false", 0x1p-7),
         ATTENTION_OF("variants/attention_rounded", 2, 32, 40, 75, 32, 32, "true", 0x1p-7),
+        {"kernels/variants/attention_relative.tw",
+         "T=bf16,D=32,DV=32,CAUSAL=true,BLOCK_M=32,BLOCK_N=16", 6,
+         {{"q", DT_BF16, 4, {1, 2, 40, 32}, NULL},
+          {"k", DT_BF16, 4, {1, 1, 75, 32}, NULL},
+          {"v", DT_BF16, 4, {1, 1, 75, 32}, NULL},
+          {"o", DT_BF16, 4, {1, 2, 40, 32}, NULL},
+          {"lse", DT_F32, 3, {1, 2, 40}, NULL},
+          {"bias", DT_F32, 2, {2, 33}, NULL}},
+         0x1p-7, 16},
+        {"kernels/variants/attention_quantized.tw",
+         "T=bf16,D=32,DV=32,CAUSAL=false,BLOCK_M=32,BLOCK_N=16", 7,
+         {{"q", DT_BF16, 4, {1, 2, 40, 32}, NULL},
+          {"k", DT_I8, 4, {1, 1, 75, 32}, NULL},
+          {"v", DT_I8, 4, {1, 1, 75, 32}, NULL},
+          {"o", DT_BF16, 4, {1, 2, 40, 32}, NULL},
+          {"lse", DT_F32, 3, {1, 2, 40}, NULL},
+          {"k_scale", DT_F32, 3, {1, 1, 75}, NULL},
+          {"v_scale", DT_F32, 3, {1, 1, 75}, NULL}},
+         0x1p-7, 16},
     };
 
     check_all(&trials[_i]);
@@ -378,7 +397,7 @@ Suite *test_suite(void)
     tcase_add_test(c, copies_under_a_condition);
     tcase_add_loop_test(c, no_barrier_too_many_elsewhere, 0,
                         (int)(sizeof trials / sizeof *trials));
-    tcase_add_loop_test(c, attention_schedules, 0, 6);
+    tcase_add_loop_test(c, attention_schedules, 0, 8);
     tcase_add_loop_test(c, other_schedules, 0, (int)(sizeof trials / sizeof *trials));
     suite_add_tcase(s, c);
     return s;
