@@ -59,7 +59,11 @@ for file in examples/*.c examples/*.cc; do
 done
 
 expect 0 "" cc -std=gnu11 -Wall -Werror -I"$prefix/include" tests/install/reload.c -o "$work/reload" -ldl
-expect 0 "" "$work/reload" "$libraries/libtilewright.so" "$prefix/share/tilewright/kernels/vector_add.tw"
+# What the C library keeps is little. A static LLVM and C++ runtime leave 122 KiB of tables behind.
+stays=4096
+grep -q '^TW_PORTABLE:BOOL=ON' "$TW_BUILD/CMakeCache.txt" && stays=150000
+expect 0 "" "$work/reload" "$libraries/libtilewright.so" \
+    "$prefix/share/tilewright/kernels/vector_add.tw" $stays
 
 cp -r "$prefix/share/doc/tilewright/examples" "$work/examples" # those that were installed
 expect 0 "" cmake -G Ninja -S "$work/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix"
