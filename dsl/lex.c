@@ -5,6 +5,7 @@
  * read 010 as 8.
  */
 #include "dsl/lex.h"
+#include "compiler/base/control.h"
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -206,16 +207,11 @@ static void lex_number(lexer *x)
 }
 
 /* Whoever shows the text would hand it to a terminal. */
-static bool is_control(char c)
-{
-    return ((unsigned char)c < ' ' && c != '\t') || c == 0x7f;
-}
-
-static void report_control(lexer *x, const char *at)
+static void report_control(lexer *x, const char *at, size_t bytes)
 {
     uint32_t lo = (uint32_t)(at - x->src->text);
 
-    diag_add(x->diags, DIAG_BAD_LITERAL, (span){x->src, lo, lo + 1},
+    diag_add(x->diags, DIAG_BAD_LITERAL, (span){x->src, lo, lo + (uint32_t)bytes},
              "a control character is not part of the language");
 }
 
@@ -228,11 +224,12 @@ static void lex_string(lexer *x)
     while (x->at < x->end && *x->at != '"' && *x->at != '\n') {
         if (*x->at == '\\' && (x->at[1] == '"' || x->at[1] == '\\'))
             x->at++;
-        if (!is_control(*x->at))
+        size_t control = control_at(x->at, (size_t)(x->end - x->at));
+        if (!control)
             sb_char(&text, *x->at);
         else if (*x->at != '\r') /* may end the line */
-            report_control(x, x->at);
-        x->at++;
+            report_control(x, x->at, control);
+        x->at += control ? control : 1;
     }
     if (x->at < x->end && *x->at == '"')
         x->at++;
@@ -257,8 +254,9 @@ static void lex_symbol(lexer *x)
     do
         x->at++;
     while (x->at < x->end && ((unsigned char)*x->at & 0xC0) == 0x80);
-    if (is_control(*from))
-        report_control(x, from);
+    const size_t control = control_at(from, left);
+    if (control)
+        report_control(x, from, control);
     else
         diag_add(x->diags, DIAG_BAD_LITERAL, span_from(x, from),
                  "'%.*s' is not part of the language", (int)(x->at - from), from);

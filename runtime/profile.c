@@ -1,5 +1,6 @@
 #include "runtime/profile.h"
 #include "compiler/base/check.h"
+#include "compiler/base/control.h"
 #include "compiler/base/error.h"
 #include "compiler/base/mem.h"
 #include "compiler/base/namelist.h"
@@ -87,8 +88,13 @@ static char *trim(char *s)
 
 static tw_status take_name(parser *p, const char *value)
 {
-    if (!*value || strlen(value) >= sizeof p->out->name)
+    const size_t n = strlen(value);
+
+    if (n == 0 || n >= sizeof p->out->name)
         return wrong(p, NULL, "a name has 1 to %zu characters", sizeof p->out->name - 1);
+    for (size_t i = 0; i < n; i++)
+        if (control_at(value + i, n - i))
+            return wrong(p, NULL, "a control character in the name");
     snprintf(p->out->name, sizeof p->out->name, "%s", value);
     return TW_OK;
 }

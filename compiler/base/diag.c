@@ -1,5 +1,6 @@
 #include "compiler/base/diag.h"
 #include "compiler/base/check.h"
+#include "compiler/base/control.h"
 #include <string.h>
 
 typedef struct diag_row {
@@ -104,8 +105,10 @@ static int is_continuation(char c)
 
 static void put_clean(strbuf *out, const char *s, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        sb_char(out, ((unsigned char)s[i] < ' ' && s[i] != '\t') || s[i] == 0x7F ? '?' : s[i]);
+    for (size_t i = 0, bytes; i < n; i += bytes ? bytes : 1) {
+        bytes = control_at(s + i, n - i);
+        sb_char(out, bytes ? '?' : s[i]);
+    }
 }
 
 /* The part of a line that is shown. */
@@ -172,9 +175,11 @@ static void put_quote(const pen *p, span where, enum paint what)
 static void put_head(const pen *p, span where, enum paint what, const char *kind)
 {
     paint(p, PAINT_BOLD);
-    if (where.src)
-        sb_fmt(p->out, "%s:%d:%d: ", where.src->name, source_line(where.src, where.lo),
+    if (where.src) {
+        put_clean(p->out, where.src->name, strlen(where.src->name));
+        sb_fmt(p->out, ":%d:%d: ", source_line(where.src, where.lo),
                source_column(where.src, where.lo));
+    }
     paint(p, PAINT_OFF);
     paint(p, what);
     sb_fmt(p->out, "%s:", kind);

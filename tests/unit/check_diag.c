@@ -141,6 +141,22 @@ START_TEST(quotes_are_clean_and_short)
 }
 END_TEST
 
+/* U+009B is what ESC [ is in one character; U+202E shows what follows from right to left. */
+START_TEST(quotes_steer_no_terminal)
+{
+    const char *text = "let x = \"\xc2\x9b" "31m \u202e \u2067 \u00e9\"; bad";
+    const size_t at = strlen(text) - 3;
+    source *s = source_new(&a, "k.tw", text, strlen(text));
+
+    diag_add(&l, DIAG_SYNTAX, (span){s, (uint32_t)at, (uint32_t)at + 3}, "bad \u202e");
+    diag_render(&l, &out, 0);
+    ck_assert_ptr_null(strstr(out.s, "\xc2\x9b"));
+    ck_assert_ptr_null(strstr(out.s, "\u202e"));
+    ck_assert_ptr_nonnull(strstr(out.s, "let x = \"?31m ? ? \u00e9\"; bad\n"));
+    ck_assert_ptr_nonnull(strstr(out.s, "      |                       ^~~\n"));
+}
+END_TEST
+
 START_TEST(capped_and_said_once)
 {
     source *s = text_of("some text that is long enough for thirty places");
@@ -229,6 +245,7 @@ Suite *test_suite(void)
     tcase_add_test(t, carets_under_tabs_utf8_and_at_the_end);
     tcase_add_test(t, a_span_over_lines_marks_the_first);
     tcase_add_test(t, quotes_are_clean_and_short);
+    tcase_add_test(t, quotes_steer_no_terminal);
     tcase_add_test(t, capped_and_said_once);
     tcase_add_test(t, colours_only_when_asked);
     tcase_add_test(t, nearest_word);

@@ -121,6 +121,8 @@ static const char *const malformed[] = {"9223372036854775808",
                                         "\xc3\xa9",
                                         "\x7f",
                                         "\"\x1b[31m\"", /* for whoever shows the text */
+                                        "\"\xc2\x9b" "31m\"",
+                                        "\"\xe2\x80\xae\"",
                                         "\"\x7f\""};
 
 /* Wherever it stands; nothing else is said, since nothing else means anything. */

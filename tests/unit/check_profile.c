@@ -47,6 +47,8 @@ START_TEST(bad_texts)
     BAD("capability = 75\n", "x.profile:1: 'capability' is 75, not from 80 to");
     BAD("name = x\ncapability = 8.9\n", "write 89 for compute capability 8.9");
     BAD("name =\n", "a name has 1 to");
+    BAD("name = \033[31mx\n", "a control character in the name");
+    BAD("name = \u202ex\n", "a control character in the name");
     BAD(HEAD "shared_per_block = 200000\n", "is above shared_per_multiprocessor");
     BAD(HEAD "shared_reserved = 1025\n", "are together above shared_per_multiprocessor");
     BAD(HEAD "threads_per_block = 2048\n", "is above threads_per_multiprocessor");
