@@ -67,12 +67,20 @@ class Borrowed:
                 raise TypeError("a tensor that PyTorch negates as it is read (is_neg) does not lie "
                                 "in memory as it is; resolve_neg() gives one that does")
             x = x.detach()
-        on_gpu = x.__dlpack_device__()[0] == CUDA
-        # -1: no synchronisation; the launch goes to the stream that the tensor's work is on
-        self.capsule = x.__dlpack__(stream=-1) if on_gpu else x.__dlpack__()
+        self.capsule = self._capsule_of(x)
         at = _capsule_pointer(self.capsule, b"dltensor")
         self.managed = C.cast(at, C.POINTER(DLManagedTensor))
         return self.managed.contents.dl_tensor
+
+    @staticmethod
+    def _capsule_of(x):
+        if x.__dlpack_device__()[0] != CUDA:
+            return x.__dlpack__()
+        # -1: no synchronisation; the launch goes to the stream that the tensor's work is on
+        if not is_torch(x):
+            return x.__dlpack__(stream=-1)
+        with sys.modules["torch"].cuda.device(x.device):  # it hands out none of another GPU's
+            return x.__dlpack__(stream=-1)
 
     @property
     def device(self):

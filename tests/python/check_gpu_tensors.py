@@ -1,4 +1,5 @@
 """The Python package with tensors on a GPU, over the one in software, whose memory is the host's."""
+import contextlib
 import ctypes as C
 import sys
 import types
@@ -52,8 +53,14 @@ class Array:
 
 
 class Tensor(Array):
-    """As much of PyTorch's as the package asks for."""
+    """As much of PyTorch's as the package asks for. It refuses what is not on the current GPU."""
     is_cuda = True
+    current = 0
+
+    def __dlpack__(self, *, stream=None):
+        if self.index != Tensor.current:
+            raise BufferError("Can't export tensors on a different CUDA device index.")
+        return super().__dlpack__(stream=stream)
 
     def is_neg(self):
         return False
@@ -123,8 +130,15 @@ class OnAGpu(unittest.TestCase):
             self.assertEqual((tuple(shape), dtype), ((N,), "f32"))
             return Tensor(device, np.full(N, np.nan))
 
+        @contextlib.contextmanager
+        def make_current(device):
+            before, Tensor.current = Tensor.current, device.info["memory"][1]
+            yield
+            Tensor.current = before
+
         torch = types.SimpleNamespace(Tensor=Tensor, empty=empty, float32="f32",
-                                      cuda=types.SimpleNamespace(current_stream=current_stream))
+                                      cuda=types.SimpleNamespace(current_stream=current_stream,
+                                                                 device=make_current))
         with unittest.mock.patch.dict(sys.modules, torch=torch):
             x, y, z = self.arrays(1, Tensor)
             out = self.add(x=x, y=y)
@@ -132,7 +146,7 @@ class OnAGpu(unittest.TestCase):
             np.testing.assert_array_equal(out.z.host, self.x + self.y)
             self.assertEqual((out.z.index, asked), (1, [self.gpus[1]]))
             self.add.launch({"x": x, "y": y, "z": z}, stream=0)  # given: nobody is asked
-            self.assertEqual(len(asked), 1)
+            self.assertEqual((len(asked), Tensor.current), (1, 0))
 
 
 if __name__ == "__main__":
