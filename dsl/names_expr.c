@@ -1,4 +1,6 @@
+#include "dsl/foreign.h"
 #include "dsl/names_walk.h"
+#include <string.h>
 
 void names_declare(resolver *r, decl *d)
 {
@@ -240,6 +242,8 @@ static void resolve_call(resolver *r, expr *e)
         diag *x = diag_add(r->diags, DIAG_BAD_CALL, e->a->at, "'%s' is not a function", d->name);
         if (d->kind == DECL_DTYPE)
             diag_hint(r->diags, x, "write cast(x, %s)", d->name);
+        else if (foreign_hint(d->name, strlen(d->name)))
+            diag_hint(r->diags, x, "%s", foreign_hint(d->name, strlen(d->name)));
     }
 }
 

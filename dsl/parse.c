@@ -1,5 +1,6 @@
 /* parse: tokens -> tree: the machinery, and the top level of a file. */
 #include "dsl/parse.h"
+#include "dsl/foreign.h"
 #include <string.h>
 
 span parse_span(const parser *p, const token *t)
@@ -69,8 +70,11 @@ diag *parse_error(parser *p, const char *expected)
 static void hint_at(parser *p, diag *d, enum token_kind wanted)
 {
     enum token_kind next = p->at->kind;
+    const char *hint = foreign_hint(p->src->text + p->at->lo, p->at->hi - p->at->lo);
 
-    if (next == TOK_ASSIGN && wanted == TOK_RPAREN)
+    if (next == TOK_NAME && hint)
+        diag_hint(p->diags, d, "%s", hint);
+    else if (next == TOK_ASSIGN && wanted == TOK_RPAREN)
         diag_hint(p->diags, d, "a comparison is written ==");
     else if (next == TOK_NAME && wanted == TOK_SEMI && p->before->kind == TOK_NAME)
         diag_hint(p->diags, d, "a declaration is written let x = ...; or var x = ...;");

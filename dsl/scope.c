@@ -1,4 +1,5 @@
 #include "dsl/scope.h"
+#include "dsl/foreign.h"
 #include <string.h>
 
 void scope_init(scope *s, arena *a, diag_list *diags)
@@ -123,8 +124,10 @@ decl *scope_need(scope *s, const char *name, span where)
     if (entry_of(s, name)->quiet)
         return NULL;
     entry_of(s, name)->quiet = true; /* said once is enough */
-    const char *near = nearest(s, name);
+    const char *hint = foreign_hint(name, strlen(name)), *near = hint ? NULL : nearest(s, name);
     diag *e = diag_add(s->diags, DIAG_UNKNOWN_NAME, where, "nothing here is called '%s'", name);
+    if (hint)
+        diag_hint(s->diags, e, "%s", hint);
     if (near)
         diag_hint(s->diags, e, "did you mean '%s'?", near);
     return NULL;
