@@ -144,7 +144,7 @@ END_TEST
 /* U+009B is what ESC [ is in one character; U+202E shows what follows from right to left. */
 START_TEST(quotes_steer_no_terminal)
 {
-    const char *text = "let x = \"\xc2\x9b" "31m \u202e \u2067 \u00e9\"; bad";
+    const char *text = "let x = \"\xc2\x9b[31m \u202e \u2067 \u00e9\"; bad";
     const size_t at = strlen(text) - 3;
     source *s = source_new(&a, "k.tw", text, strlen(text));
 
@@ -152,8 +152,8 @@ START_TEST(quotes_steer_no_terminal)
     diag_render(&l, &out, 0);
     ck_assert_ptr_null(strstr(out.s, "\xc2\x9b"));
     ck_assert_ptr_null(strstr(out.s, "\u202e"));
-    ck_assert_ptr_nonnull(strstr(out.s, "let x = \"?31m ? ? \u00e9\"; bad\n"));
-    ck_assert_ptr_nonnull(strstr(out.s, "      |                       ^~~\n"));
+    ck_assert_ptr_nonnull(strstr(out.s, "let x = \"?[31m ? ? \u00e9\"; bad\n"));
+    ck_assert_ptr_nonnull(strstr(out.s, "      |                        ^~~\n"));
 }
 END_TEST
 

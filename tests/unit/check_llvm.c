@@ -21,6 +21,13 @@ const char *__lsan_default_suppressions(void)
     return "leak:libLLVM";
 }
 
+/* A sanitizer wants terabytes of addresses, and a fork's child may find its allocator locked. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 static const llvm_machine plain = {NULL, "generic", ""};
 
 typedef struct product {
@@ -214,11 +221,10 @@ static void compile_within(size_t room)
 
 START_TEST(memory_that_llvm_lacks_ends_the_compile_only)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they want terabytes */
     int failures = 0, status;
 
     llvm_initialize();
-    for (size_t room = 0; room < (size_t)8 << 20; room += 336 << 10) {
+    for (size_t room = 0; room < (size_t)8 << 20 && !SANITIZED; room += 336 << 10) {
         const pid_t child = fork();
         if (child == 0)
             compile_within(room);
@@ -228,8 +234,7 @@ START_TEST(memory_that_llvm_lacks_ends_the_compile_only)
         ck_assert_msg(code == TW_E_NOMEM || code == 100, "%zu KiB: %d", room >> 10, code);
         failures += code == TW_E_NOMEM;
     }
-    ck_assert_int_ge(failures, 3);
-#endif
+    ck_assert(SANITIZED || failures >= 3);
 }
 END_TEST
 
@@ -405,7 +410,7 @@ START_TEST(children_of_a_process_that_loads_do_not_hang)
 
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, compile_and_load, NULL), 0);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 40 && !SANITIZED; i++) {
         int status;
         const pid_t child = fork();
         if (child == 0) {
