@@ -254,6 +254,18 @@ static double worst(const trial_data *t)
     return most;
 }
 
+/* What to do about the last error, which the trial's kernel and tensors do not explain. */
+static const char *remedy(void)
+{
+    const tw_error *e = tw_last_error();
+
+    if (e->diagnostic_count && e->diagnostics[0].hint)
+        return e->diagnostics[0].hint;
+    return e->status == TW_E_NOMEM
+               ? NULL
+               : "what stands there does not follow from your files: please report it";
+}
+
 static void check_kernel(doctor *d)
 {
     trial_data *t = cli_alloc(1, sizeof *t);
@@ -275,9 +287,7 @@ static void check_kernel(doctor *d)
     if (!st)
         st = run_on(k, d->interp, t, t->interp);
     if (st)
-        wrong(d, st, "kernel",
-              "what stands there does not follow from your files: please report it",
-              tw_last_error()->text);
+        wrong(d, st, "kernel", remedy(), tw_last_error()->text);
     else if (!((error = worst(t)) < 1e-5))
         wrong(d, TW_E_MISMATCH, "kernel", "please report it, with the lines above",
               "machine code and the interpreter differ");

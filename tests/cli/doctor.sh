@@ -18,5 +18,20 @@ grep -q "wrong *store" "$work/out" || complain "the store is not named"
 [ ! -s "$work/err" ] || complain "the same is said twice"
 expect 14 "" "$tw" doctor --store="$work/text.db" --json
 json "$work/out" '[row for row in d if row["state"] == "wrong"][0]["todo"]'
+# As under systemd's MemoryDenyWriteExecute; a kernel before Linux 6.3 cannot forbid it.
+python3 - "$tw" doctor >"$work/out" 2>"$work/err" <<'END'
+import ctypes, os, sys
+PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
+word = ctypes.c_ulong
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, word(REFUSE_EXEC_GAIN), word(0), word(0), word(0)):
+    sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])
+END
+code=$?
+if [ $code -ne 77 ]; then
+    [ $code -eq 6 ] || complain "exit code $code where memory may not be executable"
+    grep -q "MemoryDenyWriteExecute" "$work/out" || complain "doctor does not say what forbids it"
+    grep -q "report it" "$work/out" && complain "what systemd forbids is to be reported to us"
+fi
 expect 2 "one word too many" "$tw" doctor me
 finish
