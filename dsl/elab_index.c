@@ -26,6 +26,14 @@ static bool place_span(elab *cx, place *p, const expr *e, uint32_t i)
     int64_t extent = 0;
     bool good = elab_need_int(cx, &n, e->b, "the length of a slice", 1, TILE_MAX_ELEMENTS, &extent);
 
+    if (from.kind == VAL_RUN && val_run_type(cx, &from).kind == TYPE_TILE) {
+        diag *d = elab_error(cx, DIAG_TYPE_MISMATCH, e->a->where,
+                             "%s begins at an i32 scalar, not %s", axis_text(cx, p->tensor, i),
+                             val_text(cx, &from));
+        diag_hint(cx->diags, d, "a tile of indices stands alone: %s[..., %s, ...]", p->tensor->name,
+                  ast_source_text(e->a, cx->diags->a, 40));
+        return false;
+    }
     p->index[i] = elab_need_index(cx, &from, e->a, axis_text(cx, p->tensor, i));
     p->extent[i] = (int32_t)extent;
     return good && p->index[i];

@@ -299,15 +299,23 @@ bool elab_need_int(elab *cx, const value *v, const expr *e, const char *user, in
 
 /* ---- dtypes ---- */
 
+/* Is a value of dtype x to become one of y, which holds more, and not the other way round? */
+static bool is_lesser(enum dtype x, enum dtype y)
+{
+    if (dtype_is_float(x) != dtype_is_float(y))
+        return dtype_is_float(y);
+    return dtype_bits(y) > dtype_bits(x);
+}
+
 static void report_clash(elab *cx, const value *v, const expr *const *e, int a, int b,
                          const char *user, span where)
 {
     enum dtype x = val_dtype_of(cx, &v[a]), y = val_dtype_of(cx, &v[b]);
     diag *d = elab_error(cx, DIAG_TYPE_MISMATCH, where, "%s needs one type, not %s and %s", user,
                          val_text(cx, &v[a]), val_text(cx, &v[b]));
-    bool first = dtype_is_float(y) || dtype_bits(y) > dtype_bits(x);
+    bool first = is_lesser(x, y);
 
-    if (x != y && x != DT_I1 && y != DT_I1 && !(dtype_is_float(x) && !dtype_is_float(y) && first))
+    if (x != y && x != DT_I1 && y != DT_I1)
         diag_hint(cx->diags, d, "write cast(%s, %s)",
                   ast_source_text(e[first ? a : b], cx->diags->a, 40), dtype_name(first ? y : x));
 }
