@@ -76,6 +76,8 @@ static void hint_at(parser *p, diag *d, enum token_kind wanted)
         diag_hint(p->diags, d, "%s", hint);
     else if (next == TOK_ASSIGN && wanted == TOK_RPAREN)
         diag_hint(p->diags, d, "a comparison is written ==");
+    else if (next == TOK_LBRACE && wanted == TOK_SEMI && p->before->kind == TOK_RPAREN)
+        diag_hint(p->diags, d, "before a block: if (...), else if (...), for ... or while (...)");
     else if (next == TOK_NAME && wanted == TOK_SEMI && p->before->kind == TOK_NAME)
         diag_hint(p->diags, d, "a declaration is written let x = ...; or var x = ...;");
     else if (p->at->kind >= TOK_KERNEL && p->at->kind < TOK_COUNT && wanted == TOK_NAME)
