@@ -289,7 +289,7 @@ def said_by(*command):
 
 
 def machine():
-    smi = said_by("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    smi = said_by("nvidia-smi", "--id=0", "--query-gpu=name,driver_version", "--format=csv,noheader")
     commit = os.environ.get("TILEWRIGHT_COMMIT") or said_by("git", "-C", ROOT, "rev-parse", "--short", "HEAD")
     return {"gpu": smi, "torch": torch.__version__, "cuda": torch.version.cuda, "commit": commit,
             "date": time.strftime("%Y-%m-%d")}
