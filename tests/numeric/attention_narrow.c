@@ -21,12 +21,12 @@ static const struct {
 } device[] = {
     {"interp", NULL, false, 1, NULL},
     {"interp", NULL, true, 2, NULL},
-    {"cpu", NULL, false, 3, NULL},
-    {"cpu:2", "cpu-avx512", false, 5, NULL},
-    {"cpu:2", "cpu-avx2", false, 5, NULL},
-    {"cpu:2", "cpu-generic", false, 5, NULL},
-    {"cpu:2", "cpu-avx512-bf16", false, 6, "pack=1"},
-    {"cpu:2", "cpu-amx", false, 6, "pack=1"},
+    {"cpu", NULL, false, 5, NULL},
+    {"cpu:2", "cpu-avx512", false, 10, NULL},
+    {"cpu:2", "cpu-avx2", false, 10, NULL},
+    {"cpu:2", "cpu-generic", false, 10, NULL},
+    {"cpu:2", "cpu-avx512-bf16", false, 9, "pack=1"},
+    {"cpu:2", "cpu-amx", false, 9, "pack=1"},
 };
 enum { DEVICES = sizeof device / sizeof *device, TABLES = sizeof tables / sizeof *tables };
 

@@ -106,12 +106,12 @@ enum { SANITIZED = PATIENCE > 1 };
 /* An odd step stays odd: tables alternate between two kinds. */
 int num_thin(int usual)
 {
-    return getenv("TW_TEST_LONG") ? 1 : SANITIZED ? 3 * usual : usual;
+    return getenv("TW_TEST_LONG") ? 1 : SANITIZED ? 6 * usual : usual;
 }
 
 int num_count(int usual)
 {
-    return getenv("TW_TEST_LONG") ? 10 * usual : SANITIZED ? (usual + 2) / 3 : usual;
+    return getenv("TW_TEST_LONG") ? 10 * usual : SANITIZED ? (usual + 5) / 6 : usual;
 }
 
 /* ---- random numbers ---- */

@@ -42,7 +42,7 @@ tw_kernel *num_load_text(num_device *d, const char *text); /* as case.tw */
 void num_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* How much of a table of cases runs: every num_thin(n)-th instead of every n-th, and num_count(n)
  * random ones instead of n. All and ten times as many with TW_TEST_LONG in the environment; a
- * third under a sanitizer, which does not see the generated code that these cases are about. */
+ * sixth under a sanitizer, which does not see the generated code that these cases are about. */
 int num_thin(int usual);
 int num_count(int usual);
 /* Whether tensors of many gigabytes, reserved and barely touched, may be mapped. */

@@ -14,4 +14,8 @@
 #define PATIENCE_TEXT "1"
 #endif
 
+/* Of a table of cases that are about generated code or schedules, every SPARSE-th: a sanitizer sees
+ * the same of our code in the others. */
+#define SPARSE (PATIENCE > 1 ? 3 : 1)
+
 #endif

@@ -4,6 +4,7 @@
 #include "compiler/target/cpu/cpu_isa.h"
 #include "compiler/target/target.h"
 #include "tests/support/cpu_rig.h"
+#include "tests/support/patience.h"
 #include "tests/support/schedule_fixture.h"
 #include <check.h>
 #include <math.h>
@@ -391,7 +392,7 @@ static tw_status compile_attention(void *arg)
 
 START_TEST(llvm_keeps_tiles_in_registers)
 {
-    attention k = compiled[_i];
+    attention k = compiled[_i * SPARSE];
 
     ck_assert_int_eq(guard_run(compile_attention, &k), TW_OK);
 }
@@ -448,7 +449,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, two_packed_operands, 0, emulated);
     tcase_add_loop_test(t, operands_in_tiles, 0, PRODUCTS * emulated);
     tcase_add_loop_test(t, gathered_operands_in_tiles, 0, PRODUCTS * emulated);
-    tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED);
+    tcase_add_loop_test(t, llvm_keeps_tiles_in_registers, 0, COMPILED / SPARSE);
     tcase_add_test(t, operands_are_rounded_by_an_instruction);
     tcase_add_loop_test(t, whatever_the_shape, 0, getenv("TW_TEST_LONG") ? MANY : 2);
 #endif
