@@ -8,8 +8,8 @@
  *                                        in it, not in loops inside, are compared with a tensor's
  *                                        bounds; 0: they were proven inside
  *   place  INDEX LOOP FILE LINE OPS TEXT a line within a loop (0: outside of all), and its
- * operations of IR: "load 2, dot" code   INDEX NAME COUNT ...          instructions made for a
- * place; INDEX 0: for no line
+ *                                        operations of IR: "load 2, dot"
+ *   code   INDEX NAME COUNT ...          instructions made for a place; INDEX 0: for no line
  *
  * A target adds rows of its own: nvptx_explain.c. */
 #include "compiler/base/strbuf.h"

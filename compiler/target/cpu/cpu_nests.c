@@ -34,12 +34,19 @@ typedef struct pending {
     cpu_got *got; /* by unit */
 } pending;
 
-/* What only dots of pairs or tiles read is rounded as it is stored. */
 static ir_val before_rounding(const cpu_emit *e, ir_val v)
 {
     const ir_op *op = ir_def(e->fn, v);
 
     return op->code == OP_CAST && ir_type_of(e->fn, op->args[0]).dtype == DT_F32 ? op->args[0] : v;
+}
+
+/* What only dots of pairs or tiles read is rounded as it is stored. */
+static bool rounds_as_stored(const cpu_emit *e, const cpu_item *item)
+{
+    const cpu_value *v = &e->plan->value.at[item->v];
+
+    return !item->buf && (v->pairs || v->narrow) && before_rounding(e, item->v) != item->v;
 }
 
 /* Does the item compute its value, or copy it from where it lies? */
@@ -51,13 +58,10 @@ static bool computes(const cpu_emit *e, const cpu_item *item)
 
 static cpu_got item_value(cpu_emit *e, const cpu_item *item, const cpu_at *at)
 {
-    ir_val v = item->v;
-
     if (!computes(e, item))
-        return cpu_eval(e, v, at);
-    if (!item->buf && (e->plan->value.at[v].pairs || e->plan->value.at[v].narrow))
-        v = before_rounding(e, v);
-    return v == item->v ? cpu_eval_item(e, v, at) : cpu_eval(e, v, at);
+        return cpu_eval(e, item->v, at);
+    return rounds_as_stored(e, item) ? cpu_eval(e, before_rounding(e, item->v), at)
+                                     : cpu_eval_item(e, item->v, at);
 }
 
 /* Rows next to each other, of which there is an even number. */
@@ -65,7 +69,7 @@ static void flush_pairs(cpu_nesting *s, const pending *p, const cpu_at *at, int 
 {
     cpu_emit *e = s->e;
     ir_val v = p->item->v;
-    bool exact = before_rounding(e, v) == v;
+    bool exact = !rounds_as_stored(e, p->item);
 
     ICHECK(mr % 2 == 0, "rows come in pairs");
     for (int r = 0; r < mr; r += 2) {
@@ -101,9 +105,10 @@ static void flush(cpu_nesting *s, const pending *p, uint32_t n, const cpu_at *at
         } else if (buf && !p->item->buf && v->pairs) {
             flush_pairs(s, p, at, mr, nr);
         } else {
-            bool exact = p->item->buf || !v->narrow || before_rounding(e, p->item->v) == p->item->v;
+            void (*store)(cpu_emit *, uint32_t, const cpu_at *, cpu_got) =
+                rounds_as_stored(e, p->item) ? cpu_store_narrow : cpu_store_buf;
             for (int u = 0; u < mr * nr && buf; u++)
-                (exact ? cpu_store_buf : cpu_store_narrow)(e, buf, &at[u], p->got[u]);
+                store(e, buf, &at[u], p->got[u]);
         }
     }
 }

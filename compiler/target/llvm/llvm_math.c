@@ -7,7 +7,7 @@
 #include "compiler/target/llvm/llvm_float.h"
 #include <math.h>
 
-/* 2^n for integers n in [-126, 127] */
+/* 2^n for integers n in [-126, 127]; 0 for -127, infinity for 128. */
 static LLVMValueRef power_of_two(const ll_math *e, LLVMValueRef n)
 {
     LLVMTypeRef type = LLVMTypeOf(n);
@@ -15,6 +15,15 @@ static LLVMValueRef power_of_two(const ll_math *e, LLVMValueRef n)
     LLVMValueRef bits = LLVMBuildShl(e->cx->b, biased, ll_int(type, 23), "");
 
     return LLVMBuildBitCast(e->cx->b, bits, ll_lanes(e->cx->f32, ll_lanes_of(type)), "");
+}
+
+/* The same for such an n held as a float; of a NaN anything. */
+static LLVMValueRef power_of_whole(const ll_math *e, LLVMValueRef n)
+{
+    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(n)));
+    LLVMValueRef k = LLVMBuildFPToSI(e->cx->b, n, type, "");
+
+    return power_of_two(e, LLVMBuildFreeze(e->cx->b, k, ""));
 }
 
 /* p * 2^n, n an integer in [-252, 254] held as a float: in two steps, so that a result below the
@@ -51,12 +60,10 @@ static LLVMValueRef exp2_f32(const ll_math *e, LLVMValueRef x)
         LLVMValueRef p = flt_polynomial(e, e->fraction(e->cx, x), c, FLT_COUNT(c));
         return normal_from(e, x, -126.0, scale(e, p, x));
     }
-    x = flt_clamp(e, x, -127.0, 128.0); /* whose powers are the bits of 0 and infinity */
+    x = flt_clamp(e, x, -127.0, 128.0);
     LLVMValueRef n = ll_unary(e->cx, "llvm.floor", x);
     LLVMValueRef p = flt_polynomial(e, flt_sub(e, x, n), c, FLT_COUNT(c));
-    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(n)));
-    n = LLVMBuildFreeze(e->cx->b, LLVMBuildFPToSI(e->cx->b, n, type, ""), ""); /* of a NaN */
-    return flt_mul(e, p, power_of_two(e, n));
+    return flt_mul(e, p, power_of_whole(e, n));
 }
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first times n exact. */
@@ -255,7 +262,6 @@ static LLVMValueRef tanh_by_halves(const ll_math *e, LLVMValueRef x)
 static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
 {
     static const double c[] = {0.500000894, 0.16664736, 0.0417961553, 0.00796047319, 0.00186159974};
-    LLVMTypeRef type = ll_lanes(e->cx->i32, ll_lanes_of(LLVMTypeOf(x)));
     LLVMValueRef size = ll_unary(e->cx, "llvm.fabs", x), power;
 
     if (e->by_half)
@@ -270,8 +276,7 @@ static LLVMValueRef tanh_f32(const ll_math *e, LLVMValueRef x)
     if (e->scale)
         power = e->scale(e->cx, flt_number(x, 1.0), t);
     else
-        power =
-            power_of_two(e, LLVMBuildFreeze(e->cx->b, LLVMBuildFPToSI(e->cx->b, n, type, ""), ""));
+        power = power_of_whole(e, n);
     LLVMValueRef s = ll_fma(e->cx, flt_mul(e, r, r), flt_polynomial(e, r, c, FLT_COUNT(c)), r);
     s = ll_fma(e->cx, power, s, flt_sub(e, power, flt_number(x, 1.0)));
     return ll_binary(e->cx, "llvm.copysign", over_itself_and_2(e, s), x);

@@ -103,8 +103,7 @@ static LLVMValueRef bytes_inside(nv_emit *e, nv_access *x, const int32_t *index,
         return NULL;
     for (int d = 0; d < x->rank; d++)
         last = x->tile_dim[d] > x->tile_dim[last] ? d : last;
-    if (!(x->inside >> last & 1) &&
-        nv_access_splits(e, x, last, x->run)) {
+    if (!(x->inside >> last & 1) && nv_access_splits(e, x, last, x->run)) {
         LLVMValueRef left = nv_access_left(e, x, last, index[x->tile_dim[last]]);
         left = LLVMBuildMul(e->cx->b, ll_binary(e->cx, "llvm.umin", left, size),
                             nv_i32(e, dtype_bytes(x->t)), "");
